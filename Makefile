@@ -1,0 +1,37 @@
+# Every target sets up what it needs: only Python 3.11+, make and a package index are assumed.
+PYTHON ?= python3
+BIN := .venv/bin
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test slow lint types check format clean
+
+demo: .venv/ready  ## PN, uPU and nnPU on digits: a table, a picture
+	$(BIN)/nnpu demo --out nnpu-demo
+
+test: .venv/ready  ## everything that must never break
+	$(BIN)/python -m pytest -q
+
+slow: .venv/ready  ## the tests that take minutes
+	$(BIN)/python -m pytest -q -m slow
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/ready
+	$(BIN)/mypy
+
+check: lint types test  ## lint, format, strict types, tests, doctests
+
+format: .venv/ready
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv nnpu-demo

@@ -1,0 +1,53 @@
+"""Positive-unlabelled learning with the non-negative risk estimator.
+
+Three names are all that most people need: `PUClassifier` (a scikit-learn classifier),
+`PULoss` (a torch loss for one's own loop) and `estimate_prior`. They are loaded on first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nnpu import data, losses, metrics, models, risk, theory
+    from nnpu.estimators import PUClassifier, load
+    from nnpu.objective import PULoss
+    from nnpu.prior import PriorEstimate, estimate_prior
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "PUClassifier",
+    "PULoss",
+    "PriorEstimate",
+    "data",
+    "estimate_prior",
+    "load",
+    "losses",
+    "metrics",
+    "models",
+    "risk",
+    "theory",
+]
+
+_HOME = {
+    "PUClassifier": "nnpu.estimators",
+    "PULoss": "nnpu.objective",
+    "PriorEstimate": "nnpu.prior",
+    "estimate_prior": "nnpu.prior",
+    "load": "nnpu.estimators",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used (PEP 562)."""
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    if name in __all__:
+        return importlib.import_module(f"nnpu.{name}")
+    raise AttributeError(f"module 'nnpu' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

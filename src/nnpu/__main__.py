@@ -1,0 +1,5 @@
+"""``python -m nnpu`` is ``nnpu``."""
+
+from nnpu.cli import main
+
+main()

@@ -1,0 +1,67 @@
+"""The command line: arguments in, one call, messages out.
+
+Only click is imported here; a command's module is loaded when the command is run, so that
+``nnpu --help`` is instant.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from nnpu import __version__
+from nnpu.parameters import InputError, ParameterError
+
+__all__ = ["main"]
+
+# In the order in which `nnpu --help` lists them: the module nnpu.cli.NAME holds a command NAME.
+_COMMANDS = {
+    "demo": "Train PN, uPU and nnPU on handwritten digits and show what happens.",
+}
+
+
+class _LazyGroup(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"nnpu.cli.{cmd_name}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="nnpu")
+def cli() -> None:
+    """Positive-unlabelled learning: a classifier from labelled positives and unlabelled data."""
+
+
+def main(args: list[str] | None = None) -> Any:
+    """Run the command line; the exit status is 0, 2 for an input error, 130 for Ctrl-C."""
+    try:
+        return cli.main(args=args, prog_name="nnpu", standalone_mode=False)
+    except click.exceptions.Abort:
+        _fail("Interrupted.", 130)
+    except KeyboardInterrupt:
+        _fail("Interrupted.", 130)
+    except click.UsageError as error:
+        hint = f" See '{error.ctx.command_path} --help'." if error.ctx else ""
+        _fail(error.format_message() + hint, 2)
+    except (InputError, ParameterError, OSError) as error:
+        _fail(str(error), 2)
+
+
+def _fail(message: str, status: int) -> None:
+    click.echo(f"nnpu: {' '.join(message.split())}", err=True)
+    sys.exit(status)

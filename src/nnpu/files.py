@@ -1,0 +1,76 @@
+"""Files that are either complete or absent.
+
+Everything this package writes goes through `atomic_path`: a temporary name in the same folder,
+synced, then renamed. A process that dies while it writes leaves the old file as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["TEMPORARY_PREFIX", "atomic_path", "sync", "write_text"]
+
+TEMPORARY_PREFIX = ".nnpu-tmp-"
+
+
+def sync(path: Path) -> None:
+    """Make the operating system put a file, or a folder's list of names, on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; what was written there takes its place on success.
+
+    On an error, or if the body wrote nothing, `path` is left as it was.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> target = Path(tempfile.mkdtemp()) / "table.csv"
+    >>> with atomic_path(target) as temporary:
+    ...     _ = temporary.write_text("a,b")
+    >>> target.read_text()
+    'a,b'
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # The suffix stays: writers (matplotlib, NumPy) choose the format by it.
+    handle, name = tempfile.mkstemp(
+        prefix=TEMPORARY_PREFIX, suffix="".join(target.suffixes), dir=target.parent
+    )
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        temporary.chmod(0o666 & ~_umask())  # mkstemp's 0600 would outlive the rename
+        yield temporary
+        sync(temporary)
+        temporary.replace(target)
+        sync(target.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> Path:
+    """Write a text file atomically, in UTF-8, and return its path."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return Path(path)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

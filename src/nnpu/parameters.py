@@ -1,0 +1,124 @@
+"""Checks of parameters: what was expected, what came, in scikit-learn's wording.
+
+Every public entry checks its parameters here before it does any work, so that one mistake
+gives one message wherever it is made.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "SAMPLINGS",
+    "InputError",
+    "ParameterError",
+    "Sampling",
+    "check_choice",
+    "check_count",
+    "check_number",
+    "check_prior",
+    "check_sampling",
+]
+
+Sampling = Literal["two-sample", "one-sample"]
+SAMPLINGS: tuple[Sampling, ...] = ("two-sample", "one-sample")
+
+
+class ParameterError(ValueError, TypeError):
+    """A parameter has a value or a type that it cannot have."""
+
+
+class InputError(ValueError):
+    """Data, a file or a folder cannot be used as it is; the message says what to do."""
+
+
+def check_number(
+    name: str,
+    value: Any,
+    owner: str,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    include_low: bool = True,
+    include_high: bool = True,
+) -> float:
+    """Return `value` as a float if it lies in the interval, else raise `ParameterError`.
+
+    >>> check_number("gamma", 0.5, "PULoss", low=0, high=1)
+    0.5
+    >>> check_number("gamma", 2, "PULoss", low=0, high=1)
+    Traceback (most recent call last):
+    nnpu.parameters.ParameterError: The 'gamma' parameter of PULoss must be a float in the range
+    [0, 1]. Got 2 instead.
+    """
+    interval = f"{'[' if include_low else '('}{low}, {high}{']' if include_high else ')'}"
+    if isinstance(value, Real) and not isinstance(value, bool):
+        number = float(value)
+        above = number >= low if include_low else number > low
+        below = number <= high if include_high else number < high
+        if above and below:  # False for NaN
+            return number
+    raise ParameterError(
+        f"The {name!r} parameter of {owner} must be a float in the range {interval}. "
+        f"Got {value!r} instead."
+    )
+
+
+def check_count(name: str, value: Any, owner: str, *, low: int = 1) -> int:
+    """Return `value` as an int if it is a whole number of at least `low`.
+
+    >>> check_count("epochs", 10, "PUClassifier")
+    10
+    """
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        count = int(value)
+        if count >= low:
+            return count
+    raise ParameterError(
+        f"The {name!r} parameter of {owner} must be an int in the range [{low}, inf). "
+        f"Got {value!r} instead."
+    )
+
+
+def check_choice(
+    name: str, value: Any, owner: str, choices: Iterable[str], *, also: str = ""
+) -> str:
+    """Return `value` if it is one of `choices`; the error lists them and guesses what was meant.
+
+    >>> check_choice("loss", "sigmod", "PULoss", ["sigmoid", "logistic"])
+    Traceback (most recent call last):
+    nnpu.parameters.ParameterError: The 'loss' parameter of PULoss must be a str among {'logistic',
+    'sigmoid'}. Got 'sigmod' instead. Did you mean 'sigmoid'?
+    """
+    names = sorted(choices)
+    if isinstance(value, str) and value in names:
+        return value
+    near = difflib.get_close_matches(value, names, n=1) if isinstance(value, str) else []
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    listed = ", ".join(repr(choice) for choice in names)
+    raise ParameterError(
+        f"The {name!r} parameter of {owner} must be a str among {{{listed}}}"
+        f"{f' or {also}' if also else ''}. Got {value!r} instead.{hint}"
+    )
+
+
+def check_prior(value: Any, owner: str, *, name: str = "prior") -> float:
+    """Return the class prior π_p as a float strictly between 0 and 1.
+
+    >>> check_prior(1.0, "PULoss")
+    Traceback (most recent call last):
+    nnpu.parameters.ParameterError: The 'prior' parameter of PULoss must be a float in the range
+    (0, 1). Got 1.0 instead.
+    """
+    return check_number(name, value, owner, low=0, high=1, include_low=False, include_high=False)
+
+
+def check_sampling(value: Any, owner: str) -> Sampling:
+    """Return the sampling, ``"two-sample"`` or ``"one-sample"``."""
+    return cast("Sampling", check_choice("sampling", value, owner, SAMPLINGS))

@@ -1,0 +1,168 @@
+"""The one renderer: panels of curves in, a PNG and an SVG out."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from nnpu.files import atomic_path
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+__all__ = ["Curve", "Panel", "save_figure"]
+
+# Okabe and Ito's palette: told apart by colour-blind readers and in print.
+_COLOURS = {
+    "blue": "#0072B2",
+    "orange": "#E69F00",
+    "green": "#009E73",
+    "red": "#D55E00",
+    "purple": "#CC79A7",
+    "sky": "#56B4E9",
+    "grey": "#777777",
+    "black": "#000000",
+}
+_DASHES = {"solid": "-", "dashed": "--", "dotted": ":", "points": "none"}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of a panel.
+
+    Parameters
+    ----------
+    label : str
+        Name in the legend; empty for none.
+    x, y : array-like
+        The points.
+    spread : array-like, optional
+        Half the width of a band around `y`, such as a standard deviation.
+    colour : str
+        One of blue, orange, green, red, purple, sky, grey, black.
+    style : {"solid", "dashed", "dotted", "points"}
+        How it is drawn.
+    """
+
+    label: str
+    x: ArrayLike
+    y: ArrayLike
+    spread: ArrayLike | None = None
+    colour: str = "blue"
+    style: Literal["solid", "dashed", "dotted", "points"] = "solid"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes.
+
+    Parameters
+    ----------
+    title, x_label, y_label : str
+        What it shows.
+    curves : sequence of Curve
+        The lines.
+    log_x, log_y : bool
+        Logarithmic axes.
+    y_range : tuple of float, optional
+        Limits of the vertical axis.
+    marks : sequence of (x, y) pairs
+        Points to single out: a thin cross-hair through each.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    curves: Sequence[Curve]
+    log_x: bool = False
+    log_y: bool = False
+    y_range: tuple[float, float] | None = None
+    marks: Sequence[tuple[float, float]] = ()
+
+
+def save_figure(
+    panels: Sequence[Panel],
+    path: str | os.PathLike[str],
+    *,
+    columns: int = 2,
+    formats: Sequence[str] = ("png", "svg"),
+) -> list[Path]:
+    """Draw the panels in a grid and write one file per format; return their paths.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        What to draw, row by row.
+    path : path-like
+        The file without its suffix: ``out/figure1`` gives ``out/figure1.png`` and ``.svg``.
+    columns : int, default=2
+        Panels in a row.
+    formats : sequence of str
+        Suffixes that matplotlib knows.
+    """
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    # A fixed salt and no date: the same table gives the same bytes.
+    with rc_context({"svg.hashsalt": "nnpu", "font.size": 9}):
+        figure = Figure(figsize=(4.6 * columns, 3.4 * rows), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = np.atleast_1d(np.asarray(figure.subplots(rows, columns))).ravel()
+        for panel, ax in zip(panels, axes, strict=False):
+            _draw(panel, ax)
+        for ax in axes[len(panels) :]:
+            ax.set_axis_off()
+        written = []
+        for suffix in formats:
+            target = Path(f"{os.fspath(path)}.{suffix}")
+            metadata = {"Date": None} if suffix == "svg" else None
+            with atomic_path(target) as temporary:
+                figure.savefig(temporary, dpi=150, metadata=metadata)
+            written.append(target)
+    return written
+
+
+def _draw(panel: Panel, ax: Axes) -> None:
+    for curve in panel.curves:
+        x, y = np.asarray(curve.x, dtype=float), np.asarray(curve.y, dtype=float)
+        colour = _COLOURS[curve.colour]
+        marker = "o" if curve.style == "points" or len(x) == 1 else ""
+        ax.plot(
+            x,
+            y,
+            label=curve.label or None,
+            color=colour,
+            linestyle=_DASHES[curve.style],
+            marker=marker,
+            markersize=3,
+            linewidth=1.5,
+        )
+        if curve.spread is not None:
+            spread = np.asarray(curve.spread, dtype=float)
+            ax.fill_between(x, y - spread, y + spread, color=colour, alpha=0.15, linewidth=0)
+    for x_mark, y_mark in panel.marks:
+        ax.axvline(x_mark, color=_COLOURS["grey"], linewidth=0.6, linestyle=":")
+        ax.axhline(y_mark, color=_COLOURS["grey"], linewidth=0.6, linestyle=":")
+    if panel.log_x:
+        ax.set_xscale("log")
+    if panel.log_y:
+        ax.set_yscale("log")
+    if panel.y_range is not None:
+        ax.set_ylim(*panel.y_range)
+    ax.set_title(panel.title, fontsize=10)
+    ax.set_xlabel(panel.x_label)
+    ax.set_ylabel(panel.y_label)
+    ax.grid(alpha=0.25, linewidth=0.5)
+    ax.spines[["top", "right"]].set_visible(False)
+    if any(curve.label for curve in panel.curves):
+        ax.legend(fontsize=8, frameon=False)
