@@ -1,0 +1,1 @@
+"""What a PU sample is, and how rows reach a model."""

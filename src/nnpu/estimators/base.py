@@ -1,0 +1,237 @@
+"""The base of every classifier: labels, prior, probabilities, threshold, saving.
+
+A subclass says only how scores are fitted (`_fit_scores`) and computed (`_scores`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import torch
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+
+from nnpu import metrics
+from nnpu.estimators.labels import encode, fit_labels
+from nnpu.parameters import ParameterError, check_prior, check_sampling
+from nnpu.prior import estimate_prior
+
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from nnpu.estimators.labels import Labels
+    from nnpu.prior import PriorEstimate
+    from nnpu.risk import Risk
+
+__all__ = ["BasePUClassifier"]
+
+
+class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """What all PU classifiers share. Not to be used itself.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The unlabelled (or negative) and the labelled class.
+    prior_ : float
+        The class prior π_p that was given or estimated.
+    prior_estimate_ : PriorEstimate or None
+        How it was estimated, if it was.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    prior: float | str
+    sampling: str
+    random_state: Any
+
+    def fit(self, X: Any, s: Any) -> Self:
+        """Fit from labelled positives and unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Features; a network also takes images and other shapes (n, …) that its module takes.
+        s : array-like of shape (n,)
+            PU labels. Two values: the greater is labelled positive, the other unlabelled. Exactly
+            {−1, 0, 1}: −1 is a known negative.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X, s = self._validate(X, s)
+        self.classes_, codes = fit_labels(s)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        self._prepare(X, codes, seed)
+        self.prior_estimate_: PriorEstimate | None = None
+        self.prior_ = self._find_prior(X, codes, seed)
+        self._fit_scores(X, codes, seed)
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float32]:
+        """Return the scores g(x): positive where the labelled class is predicted.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        return self._scores(self._validate(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted class of each row: ``classes_[1]`` is the labelled class."""
+        positive = self.decision_function(X) > 0
+        return np.asarray(self.classes_[positive.astype(int)])
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities of both classes, shape (n, 2), in the order of ``classes_``.
+
+        They are the logistic function of the scores: posteriors under `prior` as far as the loss
+        makes scores log-odds, as the logistic loss does.
+        """
+        positive = expit(self.decision_function(X).astype(np.float64))
+        return np.column_stack([1 - positive, positive])
+
+    def score(self, X: Any, s: Any) -> float:
+        """Return the PU accuracy of the predictions under ``prior_``: no true label is needed.
+
+        It estimates the share of right predictions in the population, so that model selection
+        by ``GridSearchCV`` goes the right way. It can leave [0, 1]. With true labels at hand use
+        ``sklearn.metrics.accuracy_score``.
+        """
+        predictions = (self.decision_function(X) > 0).astype(int)
+        codes = encode(s, self.classes_)
+        if self._risk().unlabelled_is_negative:
+            return float(np.mean(predictions == (codes == 1)))
+        known = codes >= 0  # known negatives are no part of the PU sample
+        return metrics.pu_accuracy(
+            codes[known], predictions[known], prior=self.prior_, sampling=self.sampling
+        )
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the fitted classifier as a model folder; see `nnpu.load`."""
+        from nnpu.estimators.storage import save
+
+        return save(self, folder)
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Check every constructor parameter before any work is done."""
+
+    @abstractmethod
+    def _risk(self) -> Risk:
+        """Return the risk that is minimised."""
+
+    def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
+        """Do what can fail on bad input before the prior is estimated."""
+
+    @abstractmethod
+    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
+        """Fit whatever computes the scores."""
+
+    @abstractmethod
+    def _scores(self, X: Any) -> NDArray[np.float32]:
+        """Return g(x) for validated rows."""
+
+    def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Return the tensors and the plain values of a fitted classifier; subclasses add theirs."""
+        check_is_fitted(self)
+        fitted: dict[str, Any] = {
+            "classes": self.classes_.tolist(),
+            "classes_dtype": self.classes_.dtype.str,
+            "prior": self.prior_,
+            "n_features": self.n_features_in_,
+        }
+        if hasattr(self, "feature_names_in_"):
+            fitted["feature_names"] = self.feature_names_in_.tolist()
+        return {}, fitted
+
+    def _restore(self, tensors: dict[str, Tensor], fitted: dict[str, Any], module: Any) -> None:
+        """Take on what `_state` gave."""
+        dtype = np.dtype(fitted["classes_dtype"])
+        if dtype.kind not in "biufU":
+            raise TypeError(f"classes cannot have the type {dtype}")
+        self.classes_ = np.array(fitted["classes"], dtype=dtype)
+        self.prior_ = check_prior(fitted["prior"], type(self).__name__)
+        self.prior_estimate_ = None
+        self.n_features_in_ = int(fitted["n_features"])
+        if "feature_names" in fitted:
+            self.feature_names_in_ = np.array(fitted["feature_names"], dtype=object)
+
+    def _check_shared_parameters(self) -> None:
+        owner = type(self).__name__
+        check_sampling(self.sampling, owner)
+        if isinstance(self.prior, str):
+            if self.prior != "auto":
+                raise ParameterError(
+                    f"The 'prior' parameter of {owner} must be 'auto' or a float in the range "
+                    f"(0, 1). Got {self.prior!r} instead."
+                )
+        else:
+            check_prior(self.prior, owner)
+
+    def _validate(self, X: Any, s: Any = "no_validation") -> Any:
+        """Check features (and labels) as scikit-learn does; features become float32."""
+        if isinstance(X, torch.Tensor):
+            X = X.detach().cpu().numpy()
+        if isinstance(s, torch.Tensor):
+            s = s.detach().cpu().numpy()
+        fitting = not isinstance(s, str)
+        return validate_data(
+            self,
+            X,
+            s,
+            reset=fitting,
+            accept_sparse="csr",
+            dtype=np.float32,
+            allow_nd=self._allows_any_shape(),
+            **({"y_numeric": False} if fitting else {}),
+        )
+
+    def _allows_any_shape(self) -> bool:
+        return False
+
+    def _find_prior(self, X: Any, codes: Labels, seed: int) -> float:
+        if self.prior == "auto":
+            self.prior_estimate_ = estimate_prior(
+                X[codes == 1], X[codes == 0], sampling=self.sampling, random_state=seed
+            )
+            return self.prior_estimate_.value
+        prior = float(self.prior)
+        share = float(np.mean(codes == 1))
+        if self.sampling == "one-sample" and prior <= share:
+            raise ParameterError(
+                f"The 'prior' parameter of {type(self).__name__} must be greater than the share of "
+                f"labelled rows, {share:.4g}, when sampling='one-sample': the labelled rows are "
+                f"part of the positives. Got {prior!r} instead; if the positives were collected "
+                "separately from the unlabelled rows, use sampling='two-sample'."
+            )
+        unused = int(np.sum(codes == -1)) if -1 not in self._risk().reads else 0
+        if unused:
+            warnings.warn(
+                f"{unused} known negatives are not used by risk={self._risk().name!r}; "
+                "risk='nnpnu' uses them.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return prior
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,65 @@
+"""From the labels a user has to PU labels: 1 labelled positive, 0 unlabelled, −1 known negative."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from nnpu.parameters import InputError
+
+__all__ = ["encode", "fit_labels"]
+
+Labels = NDArray[np.int8]
+
+
+def fit_labels(s: Any) -> tuple[NDArray[Any], Labels]:
+    """Return the two classes and the PU labels of some training labels.
+
+    Two values, whatever they are: the greater is labelled positive, the other unlabelled. Exactly
+    {−1, 0, 1}: known negatives too. Anything else is an error.
+
+    Examples
+    --------
+    >>> fit_labels(["no", "yes", "no"])
+    (array(['no', 'yes'], dtype='<U3'), array([0, 1, 0], dtype=int8))
+    >>> fit_labels([1, 0, -1])[0]
+    array([-1,  1])
+    """
+    s = column_or_1d(s)
+    check_classification_targets(s)
+    values = np.unique(s)
+    if len(values) == 3 and _is_known_negatives(values):
+        return values[[0, 2]], s.astype(np.int8)
+    if len(values) != 2:
+        shown = ", ".join(repr(value) for value in values[:5].tolist())
+        shown += ", ..." if len(values) > 5 else ""
+        raise InputError(
+            "The labels s must have two classes, labelled and unlabelled, or be exactly -1 (known "
+            f"negative), 0 (unlabelled) and 1 (labelled positive). Got {len(values)} class"
+            f"{'' if len(values) == 1 else 'es'} instead: {shown}."
+        )
+    return values, (s == values[1]).astype(np.int8)
+
+
+def encode(s: Any, classes: NDArray[Any]) -> Labels:
+    """Return the PU labels of further labels, for classes that `fit_labels` found."""
+    s = column_or_1d(s)
+    if _is_known_negatives(np.append(classes, 0)) and np.isin(0, s):
+        classes = np.array([-1, 0, 1])
+    unknown = np.setdiff1d(s, classes)
+    if len(unknown):
+        raise InputError(
+            f"The labels s must be among {classes.tolist()}, as in fit. Got {unknown[:5].tolist()} "
+            "as well; for true labels use sklearn.metrics.accuracy_score on predict(X)."
+        )
+    if len(classes) == 3:
+        return np.asarray(s, dtype=np.int8)
+    return np.asarray(s == classes[1], dtype=np.int8)
+
+
+def _is_known_negatives(values: NDArray[Any]) -> bool:
+    return values.dtype.kind in "if" and set(values.tolist()) == {-1, 0, 1}

@@ -1,0 +1,295 @@
+"""`PUClassifier`: any torch module, trained by Algorithm 1, behind scikit-learn's interface."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import threading
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from nnpu.data.rows import as_rows
+from nnpu.estimators.base import BasePUClassifier
+from nnpu.losses import get_loss
+from nnpu.models import TabularNet, feature_scale
+from nnpu.objective import Objective
+from nnpu.parameters import (
+    InputError,
+    ParameterError,
+    check_count,
+    check_number,
+)
+from nnpu.risk import get_risk
+from nnpu.training import Training, TrainingSample, predict_scores, train
+from nnpu.training.loop import forward
+from nnpu.training.optimizers import check_optimizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+    from torch import Tensor
+    from torch.optim import Optimizer
+
+    from nnpu.data.rows import Rows
+    from nnpu.estimators.labels import Labels
+    from nnpu.risk import AnyLoss, Risk
+
+__all__ = ["PUClassifier"]
+
+_OWNER = "PUClassifier"
+_BUILDING = threading.Lock()  # torch initialises weights from one generator for all threads
+
+
+class PUClassifier(BasePUClassifier):
+    """A classifier from labelled positives and unlabelled data: nnPU with a neural network.
+
+    Parameters
+    ----------
+    prior : float or "auto", default="auto"
+        The class prior π_p: the share of positives among the unlabelled rows (two-sample) or
+        among all rows (one-sample). "auto" estimates it; see ``prior_estimate_``.
+    module : torch.nn.Module, callable or None, default=None
+        The network, with output of shape (n,) or (n, 1). An instance is copied and trained from
+        the weights it has; a callable is called, with the number of features if it takes an
+        argument. None is `nnpu.models.TabularNet`, which standardises the features itself; a
+        module of one's own gets them as they are, as float32.
+    risk : str or Risk, default="nnpu"
+        What is minimised; see `nnpu.PULoss`.
+    loss : str, Loss or callable, default="sigmoid"
+        A name of Table 1 or any function of the margin.
+    beta, gamma : float, default=0.0, 1.0
+        Algorithm 1's tolerance, and its discount of the step size where r < −β.
+    sampling : {"two-sample", "one-sample"}, default="two-sample"
+        "two-sample": the positives were collected separately from the unlabelled rows.
+        "one-sample": all rows are one sample, and some of its positives got a label.
+    optimizer : str or callable, default="adam"
+        "adam", "adamw", "adagrad", "rmsprop", "sgd", or a torch optimiser class.
+    lr, weight_decay : float
+        Step size η, and ℓ2 regularisation.
+    batch_size, epochs : int or "auto", default="auto"
+        "auto" goes by the number of rows: a batch is 1/20 of them, from 64 to 1,024; the epochs
+        make about 2,000 steps, at least 10 epochs and at most 200.
+    device : str, default="auto"
+        Where to train; "auto" takes a CUDA device if there is one.
+    random_state : int, RandomState or None, default=None
+        Decides weights, batches and held-out rows: the same seed on the same machine gives the
+        same bits.
+    verbose : int, default=0
+        1 shows progress.
+    training : Training or None, default=None
+        Schedule, averaging, validation, early stopping; see `nnpu.training.Training`. None is a
+        cosine schedule with averaged weights.
+
+    Attributes
+    ----------
+    classes_, prior_, prior_estimate_, n_features_in_, feature_names_in_
+        As in `BasePUClassifier`.
+    module_ : torch.nn.Module
+        The trained network.
+    history_ : list of dict
+        One row per epoch: the training risk (``train_risk``; ``train_zero_one`` for the zero-one
+        loss), its parts ``train_positive`` and ``train_negative``, the share of steps that were
+        ``corrected``, and the same of held-out rows (``valid_…``) if there are any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nnpu import PUClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> x_p = rng.normal(2, 1, (100, 2))                                 # positives
+    >>> x_u = np.r_[rng.normal(2, 1, (150, 2)), rng.normal(-2, 1, (350, 2))]  # 30 % positive
+    >>> X, s = np.r_[x_p, x_u], np.r_[np.ones(100), np.zeros(500)]
+    >>> clf = PUClassifier(prior=0.3, epochs=20, random_state=0).fit(X, s)
+    >>> clf.predict([[2, 2], [-2, -2]])
+    array([1., 0.])
+    """
+
+    def __init__(
+        self,
+        prior: float | str = "auto",
+        *,
+        module: nn.Module | Callable[..., nn.Module] | None = None,
+        risk: str | Risk = "nnpu",
+        loss: AnyLoss = "sigmoid",
+        beta: float = 0.0,
+        gamma: float = 1.0,
+        sampling: str = "two-sample",
+        optimizer: str | Callable[..., Optimizer] = "adam",
+        lr: float = 1e-3,
+        weight_decay: float = 1e-4,
+        batch_size: int | str = "auto",
+        epochs: int | str = "auto",
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+        training: Training | None = None,
+    ) -> None:
+        self.prior = prior
+        self.module = module
+        self.risk = risk
+        self.loss = loss
+        self.beta = beta
+        self.gamma = gamma
+        self.sampling = sampling
+        self.optimizer = optimizer
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.training = training
+
+    def _check_parameters(self) -> None:
+        self._check_shared_parameters()
+        get_risk(self.risk, owner=_OWNER)
+        get_loss(self.loss, owner=_OWNER)
+        check_number("beta", self.beta, _OWNER, low=0)
+        check_number("gamma", self.gamma, _OWNER, low=0, high=1)
+        check_optimizer(self.optimizer, _OWNER)
+        check_number("lr", self.lr, _OWNER, low=0, include_low=False)
+        check_number("weight_decay", self.weight_decay, _OWNER, low=0)
+        check_count("verbose", int(self.verbose), _OWNER, low=0)
+        for name in ("batch_size", "epochs"):
+            if getattr(self, name) != "auto":
+                check_count(name, getattr(self, name), _OWNER)
+        if not (self.module is None or isinstance(self.module, nn.Module) or callable(self.module)):
+            raise ParameterError(
+                f"The 'module' parameter of {_OWNER} must be a torch.nn.Module, a callable that "
+                f"makes one, or None. Got {self.module!r} instead."
+            )
+        if not isinstance(self.training, Training | None):
+            raise ParameterError(
+                f"The 'training' parameter of {_OWNER} must be a Training or None. "
+                f"Got {self.training!r} instead."
+            )
+        find_device(self.device)
+
+    def _risk(self) -> Risk:
+        return get_risk(self.risk)
+
+    def _allows_any_shape(self) -> bool:
+        return self.module is not None
+
+    def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
+        rows = as_rows(X)
+        self.module_ = self._build(rows, int(X.shape[1]), seed)
+        _probe(self.module_, rows)
+
+    def _build(self, rows: Rows | None, n_features: int, seed: int) -> nn.Module:
+        if isinstance(self.module, nn.Module):
+            module = copy.deepcopy(self.module)
+        else:
+            with _BUILDING, torch.random.fork_rng():
+                torch.manual_seed(seed)
+                if self.module is None:
+                    module = TabularNet(*feature_scale(as_rows(rows)))
+                elif inspect.signature(self.module).parameters:
+                    module = self.module(n_features)
+                else:
+                    module = self.module()
+        if not any(parameter.requires_grad for parameter in module.parameters()):
+            raise ParameterError(
+                f"The 'module' parameter of {_OWNER} must have parameters to train. Got "
+                f"{type(module).__name__} without any."
+            )
+        return module.to(find_device(self.device))
+
+    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
+        sample = TrainingSample(as_rows(X), torch.from_numpy(codes))
+        objective = Objective(
+            self.prior_,
+            risk=self.risk,
+            loss=self.loss,
+            beta=self.beta,
+            gamma=self.gamma,
+            sampling=self.sampling,
+            shares=sample.shares,
+        )
+        batch_size, epochs = budget(len(codes), self.batch_size, self.epochs)
+        self.module_, self.history_ = train(
+            self.module_,
+            sample,
+            objective,
+            epochs=epochs,
+            batch_size=batch_size,
+            optimizer=self.optimizer,
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            seed=seed,
+            options=self.training or Training(schedule="cosine", averaging=0.99),
+            verbose=self.verbose,
+        )
+
+    def _scores(self, X: Any) -> NDArray[np.float32]:
+        return predict_scores(self.module_, as_rows(X)).numpy()
+
+    def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        tensors, fitted = super()._state()
+        fitted["history"] = self.history_
+        fitted["own_module"] = self.module is not None
+        weights = {name: value.contiguous() for name, value in self.module_.state_dict().items()}
+        return tensors | weights, fitted
+
+    def _restore(self, tensors: dict[str, Tensor], fitted: dict[str, Any], module: Any) -> None:
+        super()._restore(tensors, fitted, module)
+        if fitted["own_module"] and module is None:
+            raise InputError(
+                "The model was fitted with a module of the user's own, whose code is not stored: "
+                "pass it again, nnpu.load(folder, module=...)."
+            )
+        self.module = module
+        n_features = self.n_features_in_
+        blank = torch.zeros(n_features)
+        network = TabularNet(blank, blank) if module is None else self._build(None, n_features, 0)
+        network.load_state_dict(tensors)
+        self.module_ = network.to(find_device(self.device)).eval()
+        self.history_ = list(fitted["history"])
+
+
+def budget(n_rows: int, batch_size: int | str, epochs: int | str) -> tuple[int, int]:
+    """Return the batch size and the number of epochs for so many rows.
+
+    >>> budget(1_000, "auto", "auto"), budget(1_000_000, "auto", "auto")
+    ((64, 125), (1024, 10))
+    """
+    size = min(max(n_rows // 20, 64), 1024) if isinstance(batch_size, str) else batch_size
+    steps_per_epoch = -(-n_rows // size)
+    auto = min(max(2_000 // steps_per_epoch, 10), 200)
+    return size, auto if isinstance(epochs, str) else epochs
+
+
+def find_device(device: str | torch.device) -> torch.device:
+    """Return the torch device of that name; "auto" is CUDA if there is any, else the CPU."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise ParameterError(
+            f"The 'device' parameter of {_OWNER} must be 'auto' or a device that torch finds "
+            f"here, such as 'cpu'. Got {device!r} instead ({str(error).splitlines()[0]})."
+        ) from error
+
+
+def _probe(module: nn.Module, rows: Rows) -> None:
+    """Pass two rows through the module, so that a wrong shape shows before the training."""
+    batch = rows.take(torch.arange(min(2, len(rows))))
+    was_training = module.training
+    try:
+        with torch.inference_mode():
+            forward(module.eval(), batch)
+    except InputError as error:
+        raise InputError(f"The 'module' parameter of {_OWNER}: {error}") from error
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        shape = tuple(batch.shape) if isinstance(batch, torch.Tensor) else "sparse"
+        raise InputError(
+            f"The 'module' parameter of {_OWNER} must take a batch of shape {shape}. "
+            f"It failed instead: {error}"
+        ) from error
+    module.train(was_training)

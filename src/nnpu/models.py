@@ -1,0 +1,306 @@
+"""g(x; θ): the networks of the paper's Table 2, and the default for tables.
+
+Each function returns a `torch.nn.Module` whose output has shape (n, 1).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from nnpu.data.rows import SparseBatch
+from nnpu.parameters import check_choice, check_count
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nnpu.data.rows import Rows
+
+__all__ = [
+    "Standardise",
+    "TabularNet",
+    "WordAverage",
+    "all_convolutional",
+    "feature_scale",
+    "linear",
+    "mlp",
+    "word_average",
+]
+
+_ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "softsign": nn.Softsign}
+
+
+def _lecun_normal(layer: nn.Linear | nn.Conv2d) -> nn.Module:
+    """Initialise as the authors' code does: weights N(0, 1/fan_in), zero bias."""
+    fan_in = layer.weight[0].numel()
+    nn.init.normal_(layer.weight, std=1 / math.sqrt(fan_in))
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)
+    return layer
+
+
+def linear(n_features: int) -> nn.Module:
+    """The plain linear model d-1 of Figure 1.
+
+    Examples
+    --------
+    >>> linear(784)(torch.zeros(2, 784)).shape
+    torch.Size([2, 1])
+    """
+    check_count("n_features", n_features, "linear")
+    return nn.Sequential(nn.Flatten(), _lecun_normal(nn.Linear(n_features, 1)))
+
+
+def mlp(
+    n_features: int,
+    hidden: Sequence[int] = (300, 300, 300, 300),
+    *,
+    activation: Literal["relu", "softsign"] = "relu",
+    batch_norm: bool = True,
+) -> nn.Module:
+    """A multilayer perceptron: by default the 6-layer one, d-300-300-300-300-1.
+
+    As in the authors' code a hidden layer is linear, batch norm, activation, and has no bias
+    where batch norm follows.
+
+    Parameters
+    ----------
+    n_features : int
+        d, the number of inputs after flattening.
+    hidden : sequence of int
+        Widths of the hidden layers; ``(100,)`` is the model of Figure 1.
+    activation : {"relu", "softsign"}
+        ReLU for MNIST, Softsign for epsilon.
+    batch_norm : bool
+        Whether batch normalisation comes before each activation.
+
+    Examples
+    --------
+    >>> mlp(784, (100,), batch_norm=False)(torch.zeros(2, 28, 28)).shape
+    torch.Size([2, 1])
+    """
+    check_choice("activation", activation, "mlp", _ACTIVATIONS)
+    layers: list[nn.Module] = [nn.Flatten()]
+    width = check_count("n_features", n_features, "mlp")
+    for units in hidden:
+        layers.append(_lecun_normal(nn.Linear(width, units, bias=not batch_norm)))
+        if batch_norm:
+            layers.append(nn.BatchNorm1d(units, eps=2e-5, momentum=0.1))
+        layers.append(_ACTIVATIONS[activation]())
+        width = units
+    layers.append(_lecun_normal(nn.Linear(width, 1)))
+    return nn.Sequential(*layers)
+
+
+class WordAverage(nn.Module):
+    """The average of the word vectors of a document, from its row of word counts.
+
+    avg_pool(word_emb(d, 300)) of Section 5 as an embedding bag: the d-wide count vectors stay
+    sparse.
+
+    Parameters
+    ----------
+    embeddings : Tensor of shape (d, dimension)
+        One vector per word of the vocabulary.
+    trainable : bool, default=False
+        Whether the vectors are learned further.
+    """
+
+    accepts_sparse = True
+
+    def __init__(self, embeddings: Tensor, *, trainable: bool = False) -> None:
+        super().__init__()
+        self.embeddings = nn.Parameter(embeddings.clone().float(), requires_grad=trainable)
+
+    def forward(self, counts: SparseBatch | Tensor) -> Tensor:
+        """Map word counts of shape (n, d) to vectors of shape (n, dimension)."""
+        if isinstance(counts, SparseBatch):
+            total = _bag(counts, self.embeddings)
+            n_words = _bag(counts, torch.ones_like(self.embeddings[:, :1]))
+        else:
+            total, n_words = counts @ self.embeddings, counts.sum(dim=1, keepdim=True)
+        return total / n_words.clamp(min=1)  # a document without a known word is the zero vector
+
+
+def word_average(
+    embeddings: Tensor, hidden: Sequence[int] = (300, 300), *, trainable: bool = False
+) -> nn.Module:
+    """d-avg_pool(word_emb(d, ·))-300-300-1 with Softsign, the 20 Newsgroups model.
+
+    Examples
+    --------
+    >>> word_average(torch.randn(50, 8), (4,))(torch.ones(2, 50)).shape
+    torch.Size([2, 1])
+    """
+    model = nn.Sequential(
+        WordAverage(embeddings, trainable=trainable),
+        mlp(embeddings.shape[1], hidden, activation="softsign"),
+    )
+    model.accepts_sparse = True  # type: ignore[assignment]  # nn.Module types attributes as tensors
+    return model
+
+
+def all_convolutional() -> nn.Module:
+    """The 13-layer all-convolutional net for 32 × 32 RGB images, shape (n, 3, 32, 32).
+
+    [C(3·3, 96)]·2-C(3·3, 96, 2)-[C(3·3, 192)]·2-C(3·3, 192, 2)-C(3·3, 192)-C(1·1, 192)-C(1·1, 10)
+    followed by 1000-1000-1; batch norm after every convolution, none in the last layers.
+
+    Examples
+    --------
+    >>> all_convolutional()(torch.zeros(2, 3, 32, 32)).shape
+    torch.Size([2, 1])
+    """
+    plan = [(96, 3, 1)] * 2 + [(96, 3, 2)] + [(192, 3, 1)] * 2 + [(192, 3, 2)]
+    plan += [(192, 3, 1), (192, 1, 1), (10, 1, 1)]  # (channels, kernel, stride)
+    layers: list[nn.Module] = []
+    width = 3
+    for channels, kernel, stride in plan:
+        convolution = nn.Conv2d(width, channels, kernel, stride, padding=kernel // 2)
+        layers += [_lecun_normal(convolution), nn.BatchNorm2d(channels, eps=2e-5), nn.ReLU()]
+        width = channels
+    layers += [nn.Flatten(), _lecun_normal(nn.Linear(10 * 8 * 8, 1000)), nn.ReLU()]
+    layers += [_lecun_normal(nn.Linear(1000, 1000)), nn.ReLU(), _lecun_normal(nn.Linear(1000, 1))]
+    return nn.Sequential(*layers)
+
+
+def _bag(batch: SparseBatch, weight: Tensor) -> Tensor:
+    """The product of a sparse batch with a matrix of shape (n_features, width)."""
+    if len(batch.indices) == 0:
+        return weight.new_zeros(len(batch.offsets), weight.shape[1])
+    return functional.embedding_bag(
+        batch.indices, weight, batch.offsets, mode="sum", per_sample_weights=batch.values
+    )
+
+
+class Standardise(nn.Module):
+    """x ↦ (x − mean) / scale per feature, with the statistics stored beside the weights.
+
+    A sparse batch is scaled but not centred, so that it stays sparse. A constant feature has
+    scale 1.
+
+    Parameters
+    ----------
+    mean, scale : Tensor of shape (n_features,)
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, mean: Tensor, scale: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("mean", mean)
+        self.register_buffer("scale", scale)
+
+    def forward(self, x: Tensor | SparseBatch) -> Tensor | SparseBatch:
+        """Scale a batch."""
+        if isinstance(x, SparseBatch):
+            return x._replace(values=x.values / self.scale[x.indices])
+        return (x - self.mean) / self.scale
+
+
+def feature_scale(rows: Rows) -> tuple[Tensor, Tensor]:
+    """Return the mean and the standard deviation of every feature; a constant one has scale 1.
+
+    Sparse rows are not centred: their mean is given as 0 and their scale is the root mean square.
+
+    Examples
+    --------
+    >>> from nnpu.data.rows import as_rows
+    >>> import numpy as np
+    >>> feature_scale(as_rows(np.array([[1.0, 5.0], [3.0, 5.0]])))
+    (tensor([2., 5.]), tensor([1., 1.]))
+    """
+    total: Tensor | None = None
+    for part in torch.arange(len(rows)).split(8_192):
+        batch = rows.take(part)
+        sums = _moments(batch)
+        total = sums if total is None else total + sums
+        centred = isinstance(batch, Tensor)
+    assert total is not None
+    mean, square = total / len(rows)
+    if not centred:
+        mean = torch.zeros_like(mean)
+    variance = (square - mean**2).clamp(min=0)
+    # Less than the rounding error of the two moments is no variance at all.
+    scale = torch.where(variance > 1e-12 * square, variance.sqrt(), 1.0)
+    return mean.float(), scale.float()
+
+
+def _moments(batch: Tensor | SparseBatch) -> Tensor:
+    """Sums and sums of squares per feature in float64, shape (2, n_features)."""
+    if isinstance(batch, SparseBatch):
+        values = torch.stack([batch.values, batch.values**2]).double()
+        sums = torch.zeros(2, batch.n_features, dtype=torch.float64)
+        return sums.index_add(1, batch.indices, values)
+    x = batch.double()
+    return torch.stack([x.sum(dim=0), (x**2).sum(dim=0)])
+
+
+class _FirstLinear(nn.Module):
+    """A linear layer that also takes sparse batches, by an embedding bag on its weights."""
+
+    def __init__(self, n_features: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(n_features, width) / math.sqrt(n_features))
+        self.bias = nn.Parameter(torch.zeros(width))
+
+    def forward(self, x: Tensor | SparseBatch) -> Tensor:
+        product = _bag(x, self.weight) if isinstance(x, SparseBatch) else x @ self.weight
+        return product + self.bias
+
+
+class TabularNet(nn.Module):
+    """The default network: standardised features, a linear path, and a small MLP beside it.
+
+    Parameters
+    ----------
+    mean, scale : Tensor of shape (n_features,)
+        Statistics of the training data; see `Standardise`.
+    hidden : sequence of int
+        Widths of the MLP.
+    dropout : float
+        Share of hidden units dropped in training.
+    skip : bool
+        Whether the linear path is there.
+    batch_norm : bool
+        Whether hidden layers are batch-normalised.
+    """
+
+    accepts_sparse = True
+
+    def __init__(
+        self,
+        mean: Tensor,
+        scale: Tensor,
+        hidden: Sequence[int] = (256, 256),
+        *,
+        dropout: float = 0.0,
+        skip: bool = True,
+        batch_norm: bool = False,
+    ) -> None:
+        super().__init__()
+        n_features, width = len(mean), hidden[0]
+        self.standardise = Standardise(mean, scale)
+        self.first = _FirstLinear(n_features, width)
+        self.skip = _FirstLinear(n_features, 1) if skip else None
+        layers: list[nn.Module] = []
+        for units in hidden[1:]:
+            layers += [nn.BatchNorm1d(width)] if batch_norm else []
+            layers += [nn.ReLU(), nn.Dropout(dropout), nn.Linear(width, units)]
+            width = units
+        layers += [nn.BatchNorm1d(width)] if batch_norm else []
+        layers += [nn.ReLU(), nn.Dropout(dropout), nn.Linear(width, 1)]
+        self.rest = nn.Sequential(*layers)
+        if self.skip is not None:
+            nn.init.zeros_(self.skip.weight)
+
+    def forward(self, x: Tensor | SparseBatch) -> Tensor:
+        """Return the scores of a batch, shape (n, 1)."""
+        x = self.standardise(x)
+        scores: Tensor = self.rest(self.first(x))
+        return scores if self.skip is None else scores + self.skip(x)
