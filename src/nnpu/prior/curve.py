@@ -1,0 +1,130 @@
+"""How large a share of U, relative to P, lies above each score: what every estimate rests on.
+
+If U is a mixture of positives (share π) and negatives, then for every threshold c
+
+    q_u(c) = π q_p(c) + (1 − π) q_n(c),    so    q_u(c) / q_p(c) ≥ π,
+
+with equality where no negative scores c or more. The ratio is an upper bound on π everywhere, and
+π itself on a plateau of pure positives at the top scores, if there is one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+__all__ = ["Plateau", "Ratio", "RatioCurve", "find_plateau", "ratio_at", "ratio_curve"]
+
+FloatArray = NDArray[np.float64]
+
+#: The upper 5 % point of the normal law: two of them make a 90 % interval.
+Z90 = float(norm.ppf(0.95))
+
+#: The share of P, from the top, in which pure positives are looked for.
+TOP = 0.2
+
+
+@dataclass(frozen=True)
+class RatioCurve:
+    """q_p, q_u and their ratio at every score that occurs in P or U.
+
+    Attributes
+    ----------
+    thresholds : ndarray of shape (m,)
+        The distinct scores up to the highest of P, in increasing order.
+    q_p, q_u : ndarray of shape (m,)
+        The shares of P and U whose score is at least the threshold.
+    """
+
+    thresholds: FloatArray
+    q_p: FloatArray
+    q_u: FloatArray
+
+    @property
+    def ratio(self) -> FloatArray:
+        """q_u / q_p, an upper bound on the share of positives in U, up to chance."""
+        return self.q_u / self.q_p
+
+
+def ratio_curve(scores_p: FloatArray, scores_u: FloatArray) -> RatioCurve:
+    """Compute the shares of P and U above every distinct score; tied rows enter together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> curve = ratio_curve(np.array([1.0, 2.0]), np.array([0.0, 0.0, 1.0, 2.0]))
+    >>> curve.thresholds.tolist(), curve.ratio.tolist()
+    ([0.0, 1.0, 2.0], [1.0, 0.5, 0.5])
+    """
+    thresholds = np.unique(np.concatenate([scores_p, scores_u]))
+    thresholds = thresholds[thresholds <= scores_p.max()]  # above it q_p = 0
+    return RatioCurve(
+        thresholds, share_above(scores_p, thresholds), share_above(scores_u, thresholds)
+    )
+
+
+def share_above(scores: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """Return the share of the scores that are at least each threshold."""
+    below = np.searchsorted(np.sort(scores), thresholds, side="left")
+    shares: FloatArray = 1 - below / scores.size
+    return shares
+
+
+class Ratio(NamedTuple):
+    """An estimate of q_u / q_p at one threshold and the standard error of its logarithm."""
+
+    value: float
+    log_error: float
+
+    def limits(self, z: float = Z90) -> tuple[float, float]:
+        """Return the limits of an interval that is symmetric on the logarithmic scale."""
+        margin = float(np.exp(z * self.log_error))
+        return self.value / margin, self.value * margin
+
+
+def ratio_at(threshold: float, scores_p: FloatArray, scores_u: FloatArray) -> Ratio:
+    """Return q_u / q_p at a threshold that was chosen without looking at these scores.
+
+    The delta method for the logarithm of a ratio of two independent binomial shares, with half a
+    row added to each count so that an empty one has a finite error (Walter, 1975).
+    """
+    (k_p, n_p), (k_u, n_u) = (
+        (float(np.sum(scores >= threshold)) + 0.5, scores.size + 0.5)
+        for scores in (scores_p, scores_u)
+    )
+    variance = (1 / k_p - 1 / n_p) + (1 / k_u - 1 / n_u)
+    return Ratio((k_u / n_u) / (k_p / n_p), float(np.sqrt(variance)))
+
+
+class Plateau(NamedTuple):
+    """What the curve says about pure positives at the top scores."""
+
+    separable: bool
+    flat: bool
+
+
+def find_plateau(scores_p: FloatArray, scores_u: FloatArray) -> Plateau:
+    """Test whether P and U differ at all, and whether q_u / q_p has stopped falling at the top.
+
+    `separable`: the ratio at the top fifth of P lies significantly below 1.
+    `flat`: the ratio among the best tenth of P is not significantly below that of the next
+    tenth. The two tenths hold different rows, so their ratios are independent given the cuts.
+    """
+    upper, lower = np.quantile(scores_p, [1 - TOP / 2, 1 - TOP])
+    top = ratio_at(float(lower), scores_p, scores_u)
+    best = ratio_at(float(upper), scores_p, scores_u)
+    rest_p, rest_u = scores_p[scores_p < upper], scores_u[scores_u < upper]
+    shares = rest_u.size / scores_u.size, rest_p.size / scores_p.size
+    if rest_p.size == 0 or rest_u.size == 0 or shares[1] == 0:
+        return Plateau(separable=False, flat=False)
+    following = ratio_at(float(lower), rest_p, rest_u)
+    difference = np.log(following.value * shares[0] / shares[1]) - np.log(best.value)
+    error = np.hypot(best.log_error, following.log_error)
+    return Plateau(
+        separable=bool(top.limits()[1] < 1),
+        flat=bool(difference < 2 * error),
+    )

@@ -1,0 +1,220 @@
+"""`estimate_prior`: one interface to every method, and what may be believed of the answer."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from nnpu.parameters import InputError, Sampling, check_choice, check_sampling
+from nnpu.prior.bbe import best_bin, best_bin_interval
+from nnpu.prior.curve import Z90, FloatArray, Plateau, RatioCurve, find_plateau, ratio_curve
+from nnpu.prior.scores import out_of_fold_scores
+
+__all__ = ["METHODS", "PriorEstimate", "estimate_prior"]
+
+#: An interval wider than this says too little to call the prior identified.
+WIDEST = 0.2
+
+
+@dataclass(frozen=True)
+class PriorEstimate:
+    """An estimate of the class prior.
+
+    Attributes
+    ----------
+    value : float
+        The estimate of π_p, ready for `prior=`: the share of positives in U (two-sample) or in
+        P ∪ U (one-sample).
+    low, high : float
+        A 90 % interval.
+    method : str
+        The method that made it.
+    identified : bool
+        Whether the data show a plateau of pure positives and the interval is at most 0.2 wide.
+        True means that `value` estimates the largest mixture proportion, an upper bound on the
+        prior that equals it only if no part of the negatives looks like positives.
+    message : str
+        The same in plain words.
+    sampling : str
+        The sampling under which `value` is the prior.
+    curve : RatioCurve
+        q_p and q_u at every threshold, for a picture.
+    """
+
+    value: float
+    low: float
+    high: float
+    method: str
+    identified: bool
+    message: str
+    sampling: Sampling = "two-sample"
+    curve: RatioCurve | None = field(default=None, repr=False, compare=False)
+
+
+#: What a method gives: the share of positives in U and the limits of a 90 % interval.
+Limits = tuple[float, float, float]
+Method = Callable[[FloatArray, FloatArray, np.random.Generator], Limits]
+
+
+def _bbe(scores_p: FloatArray, scores_u: FloatArray, rng: np.random.Generator) -> Limits:
+    return best_bin(scores_p, scores_u), *best_bin_interval(scores_p, scores_u, rng)
+
+
+#: The methods by name.
+METHODS: Mapping[str, Method] = MappingProxyType({"bbe": _bbe})
+
+
+def estimate_prior(
+    x_p: Any,
+    x_u: Any,
+    *,
+    method: str = "bbe",
+    sampling: str = "two-sample",
+    random_state: Any = None,
+    model: Any = None,
+) -> PriorEstimate:
+    """Estimate the class prior π_p from positives and unlabelled data.
+
+    Parameters
+    ----------
+    x_p, x_u : array-like, sparse matrix or tensor
+        The positive and the unlabelled sample: features of shape (n_p, d) and (n_u, d), or ready
+        scores of shape (n_p,) and (n_u,), made by a model that was not fitted to these rows.
+    method : str, default="bbe"
+        One of `METHODS`.
+    sampling : {"two-sample", "one-sample"}
+        In the one-sample setting `value` is the share of positives in P ∪ U,
+        b + (1 − b) π_U with b = n_p / (n_p + n_u) and π_U the share in U.
+    random_state : int, RandomState, Generator or None
+        Same seed, same result.
+    model : classifier, optional
+        The scikit-learn classifier that makes out-of-fold scores of labelled against unlabelled.
+
+    Returns
+    -------
+    PriorEstimate
+
+    Warns
+    -----
+    UserWarning
+        If the estimate is 0, which no risk can use; it becomes 3 / n_u.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> positives, negatives = rng.normal(4, 1, 1500), rng.normal(0, 1, 1400)
+    >>> estimate = estimate_prior(
+    ...     positives[:900], np.concatenate([positives[900:], negatives]), random_state=0)
+    >>> bool(abs(estimate.value - 0.3) < 0.03), bool(estimate.low < 0.3 < estimate.high)
+    (True, True)
+    >>> estimate.identified
+    True
+    """
+    check_choice("method", method, "estimate_prior", METHODS)
+    sampling = check_sampling(sampling, "estimate_prior")
+    scores_p, scores_u = _scores_of(x_p, x_u, model, random_state)
+    rng = np.random.default_rng(_entropy(random_state))
+    share, low, high = METHODS[method](scores_p, scores_u, rng)
+    share, low, high = _positive(share, low, high, scores_u.size)
+    plateau = find_plateau(scores_p, scores_u)
+    if sampling == "one-sample":
+        share, low, high = _of_population(share, low, high, scores_p.size, scores_u.size)
+    low, high = min(low, share), max(high, share)
+    identified, message = _judge(share, low, high, plateau, sampling)
+    return PriorEstimate(
+        value=share,
+        low=low,
+        high=high,
+        method=method,
+        identified=identified,
+        message=message,
+        sampling=sampling,
+        curve=ratio_curve(scores_p, scores_u),
+    )
+
+
+def _scores_of(x_p: Any, x_u: Any, model: Any, random_state: Any) -> tuple[FloatArray, FloatArray]:
+    if np.ndim(x_p) == 1 and np.ndim(x_u) == 1:
+        scores_p, scores_u = _as_scores(x_p, "x_p"), _as_scores(x_u, "x_u")
+    else:
+        scores_p, scores_u = out_of_fold_scores(x_p, x_u, model=model, random_state=random_state)
+    if np.ptp(np.concatenate([scores_p, scores_u])) == 0:
+        raise InputError(
+            "All scores are equal: they tell nothing about the prior. Give other features or "
+            "another model."
+        )
+    return scores_p, scores_u
+
+
+def _as_scores(x: Any, name: str) -> FloatArray:
+    if hasattr(x, "detach"):  # a torch tensor, without importing torch
+        x = x.detach().cpu().numpy()
+    scores = np.asarray(x, dtype=np.float64)
+    if scores.size < 2:
+        raise InputError(f"{name} has {scores.size} rows; an estimate needs at least two.")
+    if not np.isfinite(scores).all():
+        raise InputError(f"{name} holds scores that are NaN or infinite; remove those rows.")
+    return scores
+
+
+def _positive(share: float, low: float, high: float, n_u: int) -> Limits:
+    """Keep the estimate inside (0, 1): no risk can use 0 or 1."""
+    least = min(3 / n_u, 0.5)  # 95 % of samples of this size would show a share as large as that
+    if share <= 0:
+        warnings.warn(
+            f"No unlabelled row looks like a positive: the estimate 0 becomes 3/n_u = {least:.2g}.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return least, 0.0, max(high, least)
+    return min(share, 1 - least), low, high
+
+
+def _of_population(share: float, low: float, high: float, n_p: int, n_u: int) -> Limits:
+    """Turn the share of positives in U into that in P ∪ U, whose labelled share b is random."""
+    n = n_p + n_u
+    b = n_p / n
+    value, margin_b = b + (1 - b) * share, Z90 * (1 - share) * np.sqrt(b * (1 - b) / n)
+    down, up = (1 - b) * max(share - low, 0), (1 - b) * max(high - share, 0)
+    return (
+        value,
+        max(value - float(np.hypot(down, margin_b)), b),
+        min(value + float(np.hypot(up, margin_b)), 1.0),
+    )
+
+
+def _judge(
+    value: float, low: float, high: float, plateau: Plateau, sampling: Sampling
+) -> tuple[bool, str]:
+    where = "U" if sampling == "two-sample" else "P and U together"
+    found = f"Share of positives in {where}: {value:.3f} (90 % interval {low:.3f} to {high:.3f})."
+    bound = (
+        "It is the largest share that the data allow, an upper bound on the prior, equal to it "
+        "only if no part of the negatives looks like positives, which such data cannot show."
+    )
+    if not plateau.separable:
+        reason = "The scores do not tell P from U: the prior may be anything up to 1."
+    elif not plateau.flat:
+        reason = (
+            "The share of U relative to P still falls at the top scores: there is no plateau of "
+            "pure positives, and the prior may be much lower."
+        )
+    elif high - low > WIDEST:
+        reason = f"The interval is wider than {WIDEST}: more rows or a better model are needed."
+    else:
+        return True, f"{found} {bound}"
+    return False, f"{found} Not identified. {reason} {bound}"
+
+
+def _entropy(random_state: Any) -> int | None:
+    if random_state is None or isinstance(random_state, int | np.integer):
+        return None if random_state is None else int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    return int(random_state.randint(2**31))
