@@ -15,7 +15,6 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from nnpu import metrics
 from nnpu.estimators.labels import encode, fit_labels
 from nnpu.parameters import ParameterError, check_prior, check_sampling
 from nnpu.prior import estimate_prior
@@ -53,23 +52,23 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     sampling: str
     random_state: Any
 
-    def fit(self, X: Any, s: Any) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
         """Fit from labelled positives and unlabelled rows.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, n_features)
             Features; a network also takes images and other shapes (n, …) that its module takes.
-        s : array-like of shape (n,)
-            PU labels. Two values: the greater is labelled positive, the other unlabelled. Exactly
-            {−1, 0, 1}: −1 is a known negative.
+        y : array-like of shape (n,)
+            The PU labels s, under the name that scikit-learn wants. Two values: the greater is
+            labelled positive, the other unlabelled. Exactly {−1, 0, 1}: −1 is a known negative.
 
         Returns
         -------
         self
         """
         self._check_parameters()
-        X, s = self._validate(X, s)
+        X, s = self._validate(X, y)
         self.classes_, codes = fit_labels(s)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         self._prepare(X, codes, seed)
@@ -106,17 +105,19 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         positive = expit(self.decision_function(X).astype(np.float64))
         return np.column_stack([1 - positive, positive])
 
-    def score(self, X: Any, s: Any) -> float:
-        """Return the PU accuracy of the predictions under ``prior_``: no true label is needed.
+    def score(self, X: Any, y: Any) -> float:
+        """Return the PU accuracy under ``prior_`` from PU labels `y`: no true label is needed.
 
         It estimates the share of right predictions in the population, so that model selection
         by ``GridSearchCV`` goes the right way. It can leave [0, 1]. With true labels at hand use
         ``sklearn.metrics.accuracy_score``.
         """
         predictions = (self.decision_function(X) > 0).astype(int)
-        codes = encode(s, self.classes_)
+        codes = encode(y, self.classes_)
         if self._risk().unlabelled_is_negative:
             return float(np.mean(predictions == (codes == 1)))
+        from nnpu import metrics
+
         known = codes >= 0  # known negatives are no part of the PU sample
         return metrics.pu_accuracy(
             codes[known], predictions[known], prior=self.prior_, sampling=self.sampling

@@ -35,13 +35,7 @@ def fit_labels(s: Any) -> tuple[NDArray[Any], Labels]:
     if len(values) == 3 and _is_known_negatives(values):
         return values[[0, 2]], s.astype(np.int8)
     if len(values) != 2:
-        shown = ", ".join(repr(value) for value in values[:5].tolist())
-        shown += ", ..." if len(values) > 5 else ""
-        raise InputError(
-            "The labels s must have two classes, labelled and unlabelled, or be exactly -1 (known "
-            f"negative), 0 (unlabelled) and 1 (labelled positive). Got {len(values)} class"
-            f"{'' if len(values) == 1 else 'es'} instead: {shown}."
-        )
+        raise InputError(_not_two(values))
     return values, (s == values[1]).astype(np.int8)
 
 
@@ -63,3 +57,19 @@ def encode(s: Any, classes: NDArray[Any]) -> Labels:
 
 def _is_known_negatives(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "if" and set(values.tolist()) == {-1, 0, 1}
+
+
+def _not_two(values: NDArray[Any]) -> str:
+    shown = ", ".join(repr(value) for value in values[:5].tolist())
+    shown += ", ..." if len(values) > 5 else ""
+    start = (
+        "Only one class"
+        if len(values) == 1
+        # the second is scikit-learn's sentence
+        else ("Only binary classification is supported. The type of the target is multiclass")
+    )
+    return (
+        f"{start}: the labels s must have two values, labelled and unlabelled, or be exactly "
+        "-1 (known negative), 0 (unlabelled) and 1 (labelled positive). "
+        f"Got {len(values)} instead: {shown}."
+    )
