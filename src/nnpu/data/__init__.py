@@ -1,5 +1,103 @@
-"""What a PU sample is, and how rows reach a model."""
+"""Data: the paper's sets, samplers of PU data, folds, readers of files, rows for a model.
 
+`load` gives a data set with true labels; `sample_pu` and `sample_censored` turn it into PU data;
+`read_table` reads a user's own file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nnpu.data.dataset import Dataset
+from nnpu.data.epsilon import load_epsilon
 from nnpu.data.folds import PUStratifiedKFold
+from nnpu.data.images import load_cifar10, load_digits, load_mnist
+from nnpu.data.newsgroups import WordVectors, load_glove, load_newsgroups
+from nnpu.data.sampling import (
+    CensoredSample,
+    PUSample,
+    negative_count,
+    sample_censored,
+    sample_pu,
+)
+from nnpu.data.tables import Table, read_table
+from nnpu.parameters import check_choice
 
-__all__ = ["PUStratifiedKFold"]
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable
+
+__all__ = [
+    "DATASETS",
+    "CensoredSample",
+    "Dataset",
+    "PUSample",
+    "PUStratifiedKFold",
+    "Table",
+    "WordVectors",
+    "load",
+    "load_glove",
+    "negative_count",
+    "read_table",
+    "sample_censored",
+    "sample_pu",
+]
+
+_LOADERS: dict[str, Callable[..., Dataset]] = {
+    "digits": load_digits,
+    "mnist": load_mnist,
+    "epsilon": load_epsilon,
+    "20news": load_newsgroups,
+    "cifar10": load_cifar10,
+}
+DATASETS: tuple[str, ...] = tuple(_LOADERS)
+
+
+def load(
+    name: str,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    download: bool = True,
+    positive: Iterable[Any] | None = None,
+) -> Dataset:
+    """Load one of the paper's data sets, with true labels, P and N made as in Section 5.
+
+    Its files are looked for in `folder` (or else the folder named by ``NNPU_DATA``), then in the
+    cache (``NNPU_CACHE``, else ``nnpu`` in the user's cache), then downloaded into the cache.
+    Every file is verified before it is used.
+
+    Parameters
+    ----------
+    name : {"digits", "mnist", "epsilon", "20news", "cifar10"}
+        The data set. ``digits`` is embedded and needs no file.
+    folder : path-like, optional
+        Where to look first.
+    download : bool, default=True
+        Whether missing files are downloaded.
+    positive : iterable, optional
+        Classes that make up P, the others being N: digits 0 to 9, CIFAR-10's class names, or the
+        first words of the newsgroups' names. By default those of Section 5.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    InputError
+        If the files are missing, damaged or cannot be stored; the message says what to do.
+
+    References
+    ----------
+    Kiryo et al. (2017), Positive-Unlabeled Learning with Non-Negative Risk Estimator, Section 5.
+
+    Examples
+    --------
+    >>> digits = load("digits")
+    >>> digits.y_train[:5]
+    array([...], dtype=int8)
+    >>> load("digits", positive=[0, 1, 2, 3, 4]).prior > 0.5
+    True
+    """
+    check_choice("name", name, "load", DATASETS)
+    return _LOADERS[name](positive, folder=folder, download=download)
