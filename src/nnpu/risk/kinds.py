@@ -128,15 +128,13 @@ class SupervisedRisk(Risk):
 
 @dataclass(frozen=True)
 class AbsoluteRisk(Risk):
-    """abs-PU: π R̂_p⁺ + |r|, a correction that is differentiated as it stands."""
+    """abs-PU: π R̂_p⁺ + |r|, differentiated as it stands. `beta` is not used."""
 
     name: ClassVar[str] = "abs"
 
     def terms(self, partial: PartialRisks, prior: float, beta: float = 0.0) -> Terms:
         """π R̂_p⁺ + |r|; where r < 0 the gradient of |r| is that of −r."""
-        positive, r = prior * partial.risk_p_plus, _r(partial, prior)
-        total = positive + r.abs()
-        return Terms(positive, r, total, total, r < 0)
+        return _descend(prior * partial.risk_p_plus, _r(partial, prior).abs())
 
 
 @dataclass(frozen=True)
