@@ -1,4 +1,7 @@
-"""Eqs. (1), (2), (4) and (6): four estimators of a risk, as functions of score tensors."""
+"""Eqs. (1), (2), (4) and (6): four estimators of a risk, as functions of score tensors.
+
+A sample without rows counts as zero, as in `partial_risks`: the mean of nothing would be NaN.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ def pn_risk(scores_p: Tensor, scores_n: Tensor, prior: float, loss: AnyLoss = "s
     tensor(0.2500)
     """
     loss, prior = get_loss(loss, owner="pn_risk"), check_prior(prior, "pn_risk")
-    return prior * loss(scores_p).mean() + (1 - prior) * loss(-scores_n).mean()
+    return prior * _mean(loss(scores_p)) + (1 - prior) * _mean(loss(-scores_n))
 
 
 def upu_risk(scores_p: Tensor, scores_u: Tensor, prior: float, loss: AnyLoss = "sigmoid") -> Tensor:
@@ -57,8 +60,8 @@ def upu_risk(scores_p: Tensor, scores_u: Tensor, prior: float, loss: AnyLoss = "
     tensor(-0.5000)
     """
     loss, prior = get_loss(loss, owner="upu_risk"), check_prior(prior, "upu_risk")
-    risk_p_plus, risk_p_minus = loss(scores_p).mean(), loss(-scores_p).mean()
-    return prior * risk_p_plus - prior * risk_p_minus + loss(-scores_u).mean()
+    risk_p_plus, risk_p_minus = _mean(loss(scores_p)), _mean(loss(-scores_p))
+    return prior * risk_p_plus - prior * risk_p_minus + _mean(loss(-scores_u))
 
 
 def upu_risk_symmetric(
@@ -85,7 +88,7 @@ def upu_risk_symmetric(
             "The 'loss' parameter of upu_risk_symmetric must satisfy Eq. (3), "
             f"l(t, +1) + l(t, -1) = 1. Got {loss.name!r} instead; use upu_risk for it."
         )
-    return 2 * prior * loss(scores_p).mean() + loss(-scores_u).mean() - prior
+    return 2 * prior * _mean(loss(scores_p)) + _mean(loss(-scores_u)) - prior
 
 
 def nnpu_risk(
@@ -103,6 +106,10 @@ def nnpu_risk(
     tensor(0.)
     """
     loss, prior = get_loss(loss, owner="nnpu_risk"), check_prior(prior, "nnpu_risk")
-    risk_p_plus, risk_p_minus = loss(scores_p).mean(), loss(-scores_p).mean()
-    r = loss(-scores_u).mean() - prior * risk_p_minus
+    risk_p_plus, risk_p_minus = _mean(loss(scores_p)), _mean(loss(-scores_p))
+    r = _mean(loss(-scores_u)) - prior * risk_p_minus
     return prior * risk_p_plus + r.clamp(min=0)
+
+
+def _mean(values: Tensor) -> Tensor:
+    return values.mean() if values.numel() else values.sum()
