@@ -70,8 +70,10 @@ def partial_risks(
     >>> partial_risks(scores, s, get_loss("zero_one"), sampling="one-sample").risk_u_minus
     tensor(0.6667)
     """
-    precise = torch.promote_types(scores.dtype, torch.float32)  # half types overflow when summed
-    losses = torch.stack([loss(scores), loss(-scores)]).to(precise)  # (2, n): as P, as N
+    # Half types overflow when summed, and round the sigmoid loss to 1, with slope 0, from −9 on.
+    precise = torch.promote_types(scores.dtype, torch.float32)
+    scores = scores.to(precise)
+    losses = torch.stack([loss(scores), loss(-scores)])  # (2, n): as P, as N
     masks = torch.stack([s == 1, s == 0, s == -1])  # (3, n)
     counts = masks.sum(dim=1).to(precise)  # (3,)
     sums = torch.where(masks[:, None], losses, 0).sum(dim=2)  # (3, 2); 0 · inf never arises
