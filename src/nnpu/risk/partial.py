@@ -85,5 +85,6 @@ def partial_risks(
             if shares is None
             else torch.as_tensor(shares, dtype=precise, device=scores.device)
         )
-        u_plus, u_minus = (weights @ means).unbind()
+        # Not a matrix product: autocast would round it to half precision.
+        u_plus, u_minus = (weights[:, None] * means).sum(dim=0).unbind()
     return PartialRisks(p_plus, p_minus, u_plus, u_minus, n_plus, n_minus, *counts.unbind())
