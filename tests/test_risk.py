@@ -283,6 +283,8 @@ def test_an_empty_sample_counts_as_zero_and_is_never_nan(loss):
     assert nnpu_risk(empty, some, 0.25, loss).item() == pytest.approx(minus)
     assert upu_risk(some, empty, 0.25, loss).item() == pytest.approx(0.25 * (plus - minus))
     assert nnpu_risk(some, empty, 0.25, loss).item() == pytest.approx(0.25 * plus)
+    if ell.symmetric:
+        assert upu_risk_symmetric(empty, some, 0.25, loss).item() == pytest.approx(minus)
 
 
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, upu_risk_symmetric])

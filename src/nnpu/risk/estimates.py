@@ -88,7 +88,7 @@ def upu_risk_symmetric(
             "The 'loss' parameter of upu_risk_symmetric must satisfy Eq. (3), "
             f"l(t, +1) + l(t, -1) = 1. Got {loss.name!r} instead; use upu_risk for it."
         )
-    return 2 * prior * _mean(loss(scores_p)) + _mean(loss(-scores_u)) - prior
+    return prior * _mean(2 * loss(scores_p) - 1) + _mean(loss(-scores_u))  # −π inside: 0 if no P
 
 
 def nnpu_risk(
