@@ -7,7 +7,7 @@ synced, then renamed. A process that dies while it writes leaves the old file as
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,18 +47,16 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    # The suffix stays: writers (matplotlib, NumPy) choose the format by it.
-    handle, name = tempfile.mkstemp(
-        prefix=TEMPORARY_PREFIX, suffix="".join(target.suffixes), dir=target.parent
-    )
-    os.close(handle)
-    temporary = Path(name)
+    # The suffix stays: writers (matplotlib, NumPy) choose the format by it. The body makes the
+    # file, so that its permissions are those of any new file and an absent one means "nothing".
+    unique = f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
+    temporary = target.with_name(unique + "".join(target.suffixes))
     try:
-        temporary.chmod(0o666 & ~_umask())  # mkstemp's 0600 would outlive the rename
         yield temporary
-        sync(temporary)
-        temporary.replace(target)
-        sync(target.parent)
+        if temporary.exists():
+            sync(temporary)
+            temporary.replace(target)
+            sync(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -68,9 +66,3 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return Path(path)
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current

@@ -1,24 +1,24 @@
-"""Eqs. (1), (2), (4) and (6) of the paper and their relatives, as functions of scores.
+"""`Risk` objects: what is made of partial risks to report, and what to differentiate.
 
-The first half of this module is the paper's: four estimators of the risk of a classifier, each a
-pure, differentiable function of score tensors. The second half is what training needs: the
-partial risks of a mixed mini-batch, and `Risk` objects that turn them into a value to report and
-an objective to differentiate. The two differ on purpose: see Algorithm 1.
+The two differ on purpose: see Algorithm 1.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
-from nnpu.losses import Loss, get_loss
-from nnpu.parameters import ParameterError, Sampling, check_choice, check_number, check_prior
+from nnpu.parameters import check_choice, check_number, check_prior
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nnpu.risk.partial import PartialRisks
 
 __all__ = [
     "RISKS",
@@ -27,186 +27,12 @@ __all__ = [
     "NonNegativePNURisk",
     "NonNegativeRisk",
     "PNURisk",
-    "PartialRisks",
     "Risk",
     "SupervisedRisk",
     "Terms",
     "UnbiasedRisk",
     "get_risk",
-    "nnpu_risk",
-    "partial_risks",
-    "pn_risk",
-    "upu_risk",
-    "upu_risk_symmetric",
 ]
-
-AnyLoss = str | Loss | Callable[[Tensor], Tensor]
-
-
-def pn_risk(scores_p: Tensor, scores_n: Tensor, prior: float, loss: AnyLoss = "sigmoid") -> Tensor:
-    """R̂_pn, Eq. (1): the risk from positives and negatives.
-
-    Parameters
-    ----------
-    scores_p, scores_n : Tensor of shape (n_p,), (n_n,)
-        g(x) on the positive and on the negative sample.
-    prior : float
-        π_p, the share of positives in the population.
-    loss : str, Loss or callable, default="sigmoid"
-        ℓ as a function of the margin.
-
-    Returns
-    -------
-    Tensor of shape ()
-
-    Examples
-    --------
-    >>> import torch
-    >>> pn_risk(torch.tensor([1.0, -1.0]), torch.tensor([-1.0]), 0.5, "zero_one")
-    tensor(0.2500)
-    """
-    loss, prior = get_loss(loss, owner="pn_risk"), check_prior(prior, "pn_risk")
-    return prior * loss(scores_p).mean() + (1 - prior) * loss(-scores_n).mean()
-
-
-def upu_risk(scores_p: Tensor, scores_u: Tensor, prior: float, loss: AnyLoss = "sigmoid") -> Tensor:
-    """R̂_pu, Eq. (2): the unbiased risk from positives and unlabelled data. It can be negative.
-
-    Parameters
-    ----------
-    scores_p, scores_u : Tensor of shape (n_p,), (n_u,)
-        g(x) on the positive and on the unlabelled sample.
-    prior, loss
-        As in `pn_risk`.
-
-    Examples
-    --------
-    >>> import torch
-    >>> upu_risk(torch.tensor([3.0]), torch.tensor([-3.0]), 0.5, "zero_one")
-    tensor(-0.5000)
-    """
-    loss, prior = get_loss(loss, owner="upu_risk"), check_prior(prior, "upu_risk")
-    risk_p_plus, risk_p_minus = loss(scores_p).mean(), loss(-scores_p).mean()
-    return prior * risk_p_plus - prior * risk_p_minus + loss(-scores_u).mean()
-
-
-def upu_risk_symmetric(
-    scores_p: Tensor, scores_u: Tensor, prior: float, loss: AnyLoss = "sigmoid"
-) -> Tensor:
-    """R̂_pu in the form of Eq. (4), which equals Eq. (2) for losses that satisfy Eq. (3).
-
-    Any other named loss is refused; of a callable of one's own the condition is not checked.
-
-    Examples
-    --------
-    >>> import torch
-    >>> p, u = torch.tensor([0.5, 2.0]), torch.tensor([-1.0, 0.3, 0.2])
-    >>> torch.isclose(upu_risk_symmetric(p, u, 0.4), upu_risk(p, u, 0.4))
-    tensor(True)
-    """
-    known = isinstance(loss, str | Loss)
-    loss, prior = (
-        get_loss(loss, owner="upu_risk_symmetric"),
-        check_prior(prior, "upu_risk_symmetric"),
-    )
-    if known and not loss.symmetric:
-        raise ParameterError(
-            "The 'loss' parameter of upu_risk_symmetric must satisfy Eq. (3), "
-            f"l(t, +1) + l(t, -1) = 1. Got {loss.name!r} instead; use upu_risk for it."
-        )
-    return 2 * prior * loss(scores_p).mean() + loss(-scores_u).mean() - prior
-
-
-def nnpu_risk(
-    scores_p: Tensor, scores_u: Tensor, prior: float, loss: AnyLoss = "sigmoid"
-) -> Tensor:
-    """R̃_pu, Eq. (6): the non-negative risk from positives and unlabelled data.
-
-    It is what nnPU learning reports. To train, differentiate `nnpu.PULoss` instead: Algorithm 1
-    does not descend along the gradient of this function where the maximum is taken at 0.
-
-    Examples
-    --------
-    >>> import torch
-    >>> nnpu_risk(torch.tensor([3.0]), torch.tensor([-3.0]), 0.5, "zero_one")
-    tensor(0.)
-    """
-    loss, prior = get_loss(loss, owner="nnpu_risk"), check_prior(prior, "nnpu_risk")
-    risk_p_plus, risk_p_minus = loss(scores_p).mean(), loss(-scores_p).mean()
-    r = loss(-scores_u).mean() - prior * risk_p_minus
-    return prior * risk_p_plus + r.clamp(min=0)
-
-
-@dataclass(frozen=True)
-class PartialRisks:
-    """Mean losses of each sample, taken as positive (plus) or as negative (minus).
-
-    The mean over an empty sample is 0, never NaN. In the one-sample setting ``risk_u_*`` are
-    means over the whole population sample, P ∪ U ∪ N. Each field is a tensor of shape ().
-    """
-
-    risk_p_plus: Tensor
-    risk_p_minus: Tensor
-    risk_u_plus: Tensor
-    risk_u_minus: Tensor
-    risk_n_plus: Tensor
-    risk_n_minus: Tensor
-    n_p: Tensor
-    n_u: Tensor
-    n_n: Tensor
-
-
-def partial_risks(
-    scores: Tensor,
-    s: Tensor,
-    loss: Loss,
-    *,
-    sampling: Sampling = "two-sample",
-    shares: tuple[float, float, float] | None = None,
-) -> PartialRisks:
-    """Compute the partial risks of a mini-batch in which the samples are mixed.
-
-    Nothing here waits for the device: samples are told apart by masks, not by indexing.
-
-    Parameters
-    ----------
-    scores : Tensor of shape (n,)
-        g(x) for each row.
-    s : Tensor of shape (n,)
-        PU labels: 1 labelled positive, 0 unlabelled, −1 known negative.
-    loss : Loss
-        ℓ as a function of the margin.
-    sampling : {"two-sample", "one-sample"}
-        Whether the unlabelled rows alone stand for the population, or all rows together.
-    shares : tuple of float, optional
-        The shares of P, U and N in the one sample. Default: those of this batch, which is right
-        for batches drawn at random; a stratified batch needs the shares of the whole data set.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from nnpu.losses import get_loss
-    >>> scores, s = torch.tensor([2.0, -1.0, 1.0]), torch.tensor([1, 0, 0])
-    >>> partial_risks(scores, s, get_loss("zero_one")).risk_u_minus
-    tensor(0.5000)
-    >>> partial_risks(scores, s, get_loss("zero_one"), sampling="one-sample").risk_u_minus
-    tensor(0.6667)
-    """
-    precise = torch.promote_types(scores.dtype, torch.float32)  # half types overflow when summed
-    losses = torch.stack([loss(scores), loss(-scores)]).to(precise)  # (2, n): as P, as N
-    masks = torch.stack([s == 1, s == 0, s == -1])  # (3, n)
-    counts = masks.sum(dim=1).to(precise)  # (3,)
-    sums = torch.where(masks[:, None], losses, 0).sum(dim=2)  # (3, 2); 0 · inf never arises
-    means = sums / counts.clamp(min=1)[:, None]
-    (p_plus, p_minus), (u_plus, u_minus), (n_plus, n_minus) = (row.unbind() for row in means)
-    if sampling == "one-sample":
-        weights = (
-            counts / counts.sum().clamp(min=1)
-            if shares is None
-            else torch.as_tensor(shares, dtype=precise, device=scores.device)
-        )
-        u_plus, u_minus = (weights @ means).unbind()
-    return PartialRisks(p_plus, p_minus, u_plus, u_minus, n_plus, n_minus, *counts.unbind())
 
 
 class Terms(NamedTuple):
@@ -302,15 +128,13 @@ class SupervisedRisk(Risk):
 
 @dataclass(frozen=True)
 class AbsoluteRisk(Risk):
-    """abs-PU: π R̂_p⁺ + |r|, a correction that is differentiated as it stands."""
+    """abs-PU: π R̂_p⁺ + |r|, differentiated as it stands. `beta` is not used."""
 
     name: ClassVar[str] = "abs"
 
     def terms(self, partial: PartialRisks, prior: float, beta: float = 0.0) -> Terms:
         """π R̂_p⁺ + |r|; where r < 0 the gradient of |r| is that of −r."""
-        positive, r = prior * partial.risk_p_plus, _r(partial, prior)
-        total = positive + r.abs()
-        return Terms(positive, r, total, total, r < 0)
+        return _descend(prior * partial.risk_p_plus, _r(partial, prior).abs())
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,90 @@
+"""The partial risks of a mini-batch in which the samples are mixed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from nnpu.losses import Loss
+    from nnpu.parameters import Sampling
+
+__all__ = ["PartialRisks", "partial_risks"]
+
+
+@dataclass(frozen=True)
+class PartialRisks:
+    """Mean losses of each sample, taken as positive (plus) or as negative (minus).
+
+    The mean over an empty sample is 0, never NaN. In the one-sample setting ``risk_u_*`` are
+    means over the whole population sample, P ∪ U ∪ N. Each field is a tensor of shape ().
+    """
+
+    risk_p_plus: Tensor
+    risk_p_minus: Tensor
+    risk_u_plus: Tensor
+    risk_u_minus: Tensor
+    risk_n_plus: Tensor
+    risk_n_minus: Tensor
+    n_p: Tensor
+    n_u: Tensor
+    n_n: Tensor
+
+
+def partial_risks(
+    scores: Tensor,
+    s: Tensor,
+    loss: Loss,
+    *,
+    sampling: Sampling = "two-sample",
+    shares: tuple[float, float, float] | None = None,
+) -> PartialRisks:
+    """Compute the partial risks of a mini-batch in which the samples are mixed.
+
+    Nothing here waits for the device: samples are told apart by masks, not by indexing.
+
+    Parameters
+    ----------
+    scores : Tensor of shape (n,)
+        g(x) for each row.
+    s : Tensor of shape (n,)
+        PU labels: 1 labelled positive, 0 unlabelled, −1 known negative.
+    loss : Loss
+        ℓ as a function of the margin.
+    sampling : {"two-sample", "one-sample"}
+        Whether the unlabelled rows alone stand for the population, or all rows together.
+    shares : tuple of float, optional
+        The shares of P, U and N in the one sample. Default: those of this batch, which is right
+        for batches drawn at random; a stratified batch needs the shares of the whole data set.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from nnpu.losses import get_loss
+    >>> scores, s = torch.tensor([2.0, -1.0, 1.0]), torch.tensor([1, 0, 0])
+    >>> partial_risks(scores, s, get_loss("zero_one")).risk_u_minus
+    tensor(0.5000)
+    >>> partial_risks(scores, s, get_loss("zero_one"), sampling="one-sample").risk_u_minus
+    tensor(0.6667)
+    """
+    # Half types overflow when summed, and round the sigmoid loss to 1, with slope 0, from −9 on.
+    precise = torch.promote_types(scores.dtype, torch.float32)
+    scores = scores.to(precise)
+    losses = torch.stack([loss(scores), loss(-scores)])  # (2, n): as P, as N
+    masks = torch.stack([s == 1, s == 0, s == -1])  # (3, n)
+    counts = masks.sum(dim=1).to(precise)  # (3,)
+    sums = torch.where(masks[:, None], losses, 0).sum(dim=2)  # (3, 2); 0 · inf never arises
+    means = sums / counts.clamp(min=1)[:, None]
+    (p_plus, p_minus), (u_plus, u_minus), (n_plus, n_minus) = (row.unbind() for row in means)
+    if sampling == "one-sample":
+        weights = (
+            counts / counts.sum().clamp(min=1)
+            if shares is None
+            else torch.as_tensor(shares, dtype=precise, device=scores.device)
+        )
+        # Not a matrix product: autocast would round it to half precision.
+        u_plus, u_minus = (weights[:, None] * means).sum(dim=0).unbind()
+    return PartialRisks(p_plus, p_minus, u_plus, u_minus, n_plus, n_minus, *counts.unbind())
