@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import TYPE_CHECKING
 
@@ -62,6 +63,12 @@ class Objective:
         self.gamma = check_number("gamma", gamma, owner, low=0, high=1)
         self.sampling: Sampling = check_sampling(sampling, owner)
         self.shares = shares
+
+    def with_loss(self, loss: AnyLoss) -> Objective:
+        """Return the same objective with another loss."""
+        other = copy.copy(self)
+        other.loss = get_loss(loss)
+        return other
 
     @property
     def tolerance(self) -> float:

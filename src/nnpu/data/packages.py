@@ -93,7 +93,9 @@ def _get(package: Package, folder: Path) -> Path:
         raise _UnavailableError(f"{command[0]} took more than {_SECONDS} s") from None
     except subprocess.CalledProcessError as error:
         lines = [line for line in (error.stderr or "").splitlines() if line.strip()]
-        raise _UnavailableError(lines[-1].strip() if lines else f"status {error.returncode}") from None
+        raise _UnavailableError(
+            lines[-1].strip() if lines else f"status {error.returncode}"
+        ) from None
     archives = [path for path in folder.iterdir() if path.is_file()]
     if len(archives) != 1 or sha256_of(archives[0]) != package.sha256:
         raise _UnavailableError("the index has another file under this name (SHA-256 differs)")

@@ -13,7 +13,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-__all__ = ["DenseRows", "Rows", "SparseBatch", "SparseRows", "as_rows"]
+__all__ = ["ChosenRows", "DenseRows", "Rows", "SparseBatch", "SparseRows", "as_rows"]
 
 
 class SparseBatch(NamedTuple):
@@ -91,6 +91,28 @@ class SparseRows(Rows):
             torch.from_numpy(rows.data.astype(np.float32)),
             int(rows.shape[1]),
         )
+
+
+class ChosenRows(Rows):
+    """Some rows of a table, in a given order and perhaps more than once, without a copy.
+
+    Parameters
+    ----------
+    rows : Rows
+        The table.
+    index : Tensor of shape (n,)
+        The row of the table behind each of the n rows.
+    """
+
+    def __init__(self, rows: Rows, index: Tensor) -> None:
+        self.rows, self.index = rows, index
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def take(self, indices: Tensor) -> Tensor | SparseBatch:
+        """Gather from the table behind."""
+        return self.rows.take(self.index[indices])
 
 
 def as_rows(x: Any) -> Rows:

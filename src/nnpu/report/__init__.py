@@ -1,5 +1,6 @@
 """Reads result tables and draws them; nothing else in the package draws."""
 
+from nnpu.report.curves import mean_and_spread, risk_panel
 from nnpu.report.figure import Curve, Panel, save_figure
 
-__all__ = ["Curve", "Panel", "save_figure"]
+__all__ = ["Curve", "Panel", "mean_and_spread", "risk_panel", "save_figure"]

@@ -79,6 +79,7 @@ def train(
         optimizer, model.parameters(), lr=lr, weight_decay=weight_decay
     )
     averaged = _average_of(model, options.averaging)
+    warm_up = objective.with_loss("logistic")
     history: History = []
     best = _Best(options)
     with torch.random.fork_rng(), progress_bar(epochs, shown=verbose > 0) as bar:
@@ -86,8 +87,10 @@ def train(
             torch.manual_seed(derive_seed(seed, epoch))
             record = EpochRecord()
             for step, rows in enumerate(plan.epoch(epoch)):  # lines 3 and 4
-                set_schedule(algorithm, lr, options.schedule, (epoch + step / len(plan)) / epochs)
-                record.add(*train_step(model, sample, rows, objective, algorithm))
+                progress = (epoch + step / len(plan)) / epochs
+                set_schedule(algorithm, lr, options.schedule, progress)
+                aim = warm_up if progress < options.warm_up else objective
+                record.add(*train_step(model, sample, rows, aim, algorithm))
                 if averaged:
                     averaged.update_parameters(model)
             current = averaged.module if averaged else model

@@ -27,6 +27,10 @@ class Training:
     averaging : float, default=0.0
         Decay of an exponential moving average of the weights, which then takes the place of the
         last weights; 0 for none. 0.99 averages over about a hundred steps.
+    warm_up : float, default=0.0
+        Share of all steps, the first ones, that minimise the logistic loss instead of the chosen
+        one. A bounded loss is flat far from its best weights, and where positives are few, calling
+        everything negative is a place it does not leave; the logistic loss is never flat there.
     validation_fraction : float, default=0.0
         Share of P and of U set aside to measure the PU risk on; it needs no negatives.
     patience : int or None, default=None
@@ -47,6 +51,7 @@ class Training:
 
     schedule: Literal["constant", "cosine"] = "constant"
     averaging: float = 0.0
+    warm_up: float = 0.0
     validation_fraction: float = 0.0
     patience: int | None = None
     monitor: Literal["risk", "zero_one"] = "zero_one"
@@ -57,6 +62,7 @@ class Training:
         owner = "Training"
         check_choice("schedule", self.schedule, owner, ["constant", "cosine"])
         check_choice("monitor", self.monitor, owner, ["risk", "zero_one"])
+        check_number("warm_up", self.warm_up, owner, low=0, high=1)
         check_number("averaging", self.averaging, owner, low=0, high=1, include_high=False)
         check_number(
             "validation_fraction",

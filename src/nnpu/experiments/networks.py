@@ -1,0 +1,46 @@
+"""The models of Table 2 by name, made for a data set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from nnpu import models
+from nnpu.data import load_glove
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import nn
+
+    from nnpu.data import Dataset
+
+__all__ = ["NETWORKS"]
+
+
+def _n_features(data: Dataset) -> int:
+    return int(data.x_train[0].size)
+
+
+def _word_average(data: Dataset) -> nn.Module:
+    """The paper's vectors have 300 numbers; the longest that are at hand are taken."""
+    for dimension in (300, 100, 50):
+        try:
+            vectors = load_glove(data.vocabulary, dimension, download=dimension == 50).vectors
+        except ValueError:
+            if dimension == 50:
+                raise
+        else:
+            break
+    return models.word_average(torch.from_numpy(vectors))
+
+
+NETWORKS: dict[str, Callable[[Dataset], nn.Module]] = {
+    "linear": lambda data: models.linear(_n_features(data)),
+    "mlp-100": lambda data: models.mlp(_n_features(data), (100,), batch_norm=False),
+    "mlp-relu": lambda data: models.mlp(_n_features(data)),
+    "mlp-softsign": lambda data: models.mlp(_n_features(data), activation="softsign"),
+    "word-average": _word_average,
+    "all-convolutional": lambda data: models.all_convolutional(),
+}

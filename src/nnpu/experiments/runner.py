@@ -1,0 +1,177 @@
+"""Runs a setting: every method on every sampling, each run to a file of its own.
+
+A run is a pure function of its setting, method, sampling and seed. A finished run is never run
+again; one that was killed leaves no file and is run anew, with the same result to the last bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from nnpu.data import load, negative_count, sample_pu
+from nnpu.data.rows import ChosenRows, as_rows
+from nnpu.experiments.networks import NETWORKS
+from nnpu.experiments.tables import read_table, write_table
+from nnpu.losses import LOSSES
+from nnpu.objective import Objective
+from nnpu.training import Training, TrainingSample, predict_scores, train
+from nnpu.training.batches import derive_seed
+from nnpu.training.history import evaluate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from torch import Tensor, nn
+
+    from nnpu.data import Dataset
+    from nnpu.experiments.settings import Method, Setting
+    from nnpu.experiments.tables import Row
+
+__all__ = ["Run", "run_all", "run_one"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method on one sampling of a setting."""
+
+    setting: Setting
+    method: Method
+    sampling: int
+    seed: int
+
+    @property
+    def file_name(self) -> str:
+        """A name that changes with anything that could change the result."""
+        facts = asdict(replace(self.setting, methods=(), samplings=0)) | asdict(self.method)
+        text = json.dumps(facts | {"seed": self.seed, "sampling": self.sampling}, sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:10]
+        return f"{self.setting.name}-{self.method.name}-{self.sampling}-{digest}.csv"
+
+
+def run_all(
+    settings: Sequence[Setting], folder: Path, *, seed: int = 0, verbose: int = 0
+) -> list[Row]:
+    """Run what is not finished yet and return the rows of all runs, in a fixed order.
+
+    Parameters
+    ----------
+    settings : sequence of Setting
+        What to run.
+    folder : Path
+        Holds a file per finished run.
+    seed : int
+        From which the samplings, the weights and the batches come.
+    verbose : int
+        1 says which run is under way and shows its progress.
+    """
+    rows: list[Row] = []
+    for number, run in enumerate(runs := list(_runs(settings, seed)), start=1):
+        path = folder / run.file_name
+        if not path.exists():
+            if verbose:
+                print(f"run {number} of {len(runs)}: {run.setting.title}, {run.method.name}")
+            write_table(path, run_one(run, verbose=verbose))
+        rows += read_table(path)
+    return rows
+
+
+def _runs(settings: Sequence[Setting], seed: int) -> Iterator[Run]:
+    for setting in settings:
+        for sampling in range(setting.samplings):
+            for method in setting.methods:
+                yield Run(setting, method, sampling, seed)
+
+
+_loaded: dict[str, Dataset] = {}
+
+
+def _load(name: str) -> Dataset:
+    """Keep the last data set, which the next run most likely wants again."""
+    if name not in _loaded:
+        _loaded.clear()
+        _loaded[name] = load(name)
+    return _loaded[name]
+
+
+def run_one(run: Run, *, verbose: int = 0) -> list[Row]:
+    """Train one method on one sampling and return its curves, one row per epoch and curve."""
+    setting, method = run.setting, run.method
+    data = _load(setting.dataset)
+    n_n = negative_count(data.prior, setting.n_p) if setting.n_n is None else setting.n_n
+    drawn = sample_pu(
+        data,
+        setting.n_p,
+        n_n=n_n,
+        disjoint=setting.disjoint,
+        random_state=run.seed,
+        index=run.sampling,
+    )
+    other = (drawn.index_n, -1) if method.risk == "pn" else (drawn.index_u, 0)
+    sample = _sample(as_rows(data.x_train), drawn.index_p, *other)
+    objective = Objective(drawn.prior * method.prior_factor, risk=method.risk)
+    judge = Objective(drawn.prior, risk=method.risk)
+    seed = derive_seed(run.seed, run.sampling)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)  # every method starts from the same weights
+        model = NETWORKS[setting.model](data)
+    curves: list[dict[str, float]] = []
+    test = as_rows(data.x_test), torch.from_numpy(data.y_test)
+
+    def measure(row: Any, current: nn.Module) -> None:
+        scores = predict_scores(current, sample.rows)
+        curves.append(
+            {f"train_{name}": value for name, value in evaluate(judge, scores, sample.s).items()}
+            | _test_risks(current, *test)
+            | {"corrected": row["corrected"]}
+        )
+
+    train(
+        model,
+        sample,
+        objective,
+        epochs=setting.epochs,
+        batch_size=setting.batch_size,
+        optimizer=setting.optimizer,
+        lr=setting.lr,
+        weight_decay=setting.weight_decay,
+        seed=seed,
+        options=Training(on_epoch_end=measure),
+        verbose=verbose,
+    )
+    return [
+        {
+            "setting": setting.name,
+            "method": method.name,
+            "prior_factor": method.prior_factor,
+            "sampling": run.sampling,
+            "epoch": epoch,
+            "curve": curve,
+            "value": value,
+        }
+        for epoch, values in enumerate(curves, start=1)
+        for curve, value in values.items()
+    ]
+
+
+def _sample(rows: Any, index_p: Any, index_rest: Any, label: int) -> TrainingSample:
+    """P and the rest as one sample; a row that is in both is there twice."""
+    index = torch.from_numpy(np.concatenate([index_p, index_rest]))
+    s = torch.full((len(index),), label, dtype=torch.int8)
+    s[: len(index_p)] = 1
+    return TrainingSample(ChosenRows(rows, index), s)
+
+
+def _test_risks(model: nn.Module, rows: Any, y: Tensor) -> dict[str, float]:
+    """R̂_pn on the test data, Eq. (1), with the share of positives that the test data have."""
+    margin = predict_scores(model, rows) * y
+    return {
+        "test_risk": LOSSES["sigmoid"](margin).mean().item(),
+        "test_zero_one": LOSSES["zero_one"](margin).mean().item(),
+    }

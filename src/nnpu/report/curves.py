@@ -1,0 +1,81 @@
+"""Risk curves: the tidy table of an experiment to the panels of its figure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nnpu.report.figure import Curve, Panel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["mean_and_spread", "risk_panel"]
+
+_COLOURS = ("blue", "red", "green", "purple", "orange", "sky", "black")
+_METHOD_COLOURS = {"PN": "blue", "uPU": "orange", "nnPU": "green"}
+
+
+def mean_and_spread(
+    rows: Iterable[Mapping[str, Any]], method: str, curve: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return epochs, means and standard deviations over the samplings of one curve.
+
+    >>> rows = [dict(method="nnPU", curve="test_risk", epoch=1, value=v) for v in (0.1, 0.3)]
+    >>> [values.round(2).tolist() for values in mean_and_spread(rows, "nnPU", "test_risk")]
+    [[1.0], [0.2], [0.1]]
+    """
+    values: dict[int, list[float]] = defaultdict(list)
+    for row in rows:
+        if row["method"] == method and row["curve"] == curve:
+            values[int(row["epoch"])].append(float(row["value"]))
+    epochs = sorted(values)
+    means = np.array([np.mean(values[epoch]) for epoch in epochs])
+    spreads = np.array([np.std(values[epoch]) for epoch in epochs])
+    return np.array(epochs, dtype=float), means, spreads
+
+
+def risk_panel(
+    rows: Sequence[Mapping[str, Any]],
+    methods: Sequence[str],
+    title: str,
+    *,
+    loss: str = "risk",
+    training: bool = True,
+    mark_best: bool = False,
+) -> Panel:
+    """Draw the test risk of each method, and its training risk dashed, against the epoch.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Columns method, curve, epoch, sampling, value.
+    methods : sequence of str
+        Which to draw.
+    title : str
+        Above the panel.
+    loss : {"risk", "zero_one"}
+        The surrogate loss or the zero-one loss.
+    training : bool
+        Whether training risks are drawn too.
+    mark_best : bool
+        Whether the lowest mean test risk of each method is marked, as in Figure 3.
+    """
+    curves, marks = [], []
+    for method, fallback in zip(methods, _COLOURS, strict=False):
+        colour = _METHOD_COLOURS.get(method, fallback)
+        epochs, means, spreads = mean_and_spread(rows, method, f"test_{loss}")
+        several = bool(np.any(spreads > 0))
+        curves.append(Curve(method, epochs, means, spreads if several else None, colour))
+        if training:
+            epochs, means, _ = mean_and_spread(rows, method, f"train_{loss}")
+            curves.append(Curve(f"{method}, training", epochs, means, None, colour, "dashed"))
+        if mark_best:
+            best = int(np.argmin(means))
+            marks.append((float(epochs[best]), float(means[best])))
+    name = "zero-one loss" if loss == "zero_one" else "sigmoid loss"
+    return Panel(title, "epoch", f"risk ({name})", curves, marks=marks)
