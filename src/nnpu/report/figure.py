@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from nnpu.files import atomic_path
+from nnpu.parameters import ParameterError, check_choice, check_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +32,8 @@ _COLOURS = {
     "black": "#000000",
 }
 _DASHES = {"solid": "-", "dashed": "--", "dotted": ":", "points": "none"}
+# No date in the file: the same table gives the same bytes.
+_UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,10 @@ class Curve:
     spread: ArrayLike | None = None
     colour: str = "blue"
     style: Literal["solid", "dashed", "dotted", "points"] = "solid"
+
+    def __post_init__(self) -> None:
+        check_choice("colour", self.colour, "Curve", _COLOURS)
+        check_choice("style", self.style, "Curve", _DASHES)
 
 
 @dataclass(frozen=True)
@@ -111,10 +118,13 @@ def save_figure(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    columns = min(columns, len(panels))
+    columns = min(check_count("columns", columns, "save_figure"), len(panels))
+    if not panels:
+        raise ParameterError(
+            "The 'panels' parameter of save_figure must hold at least one Panel. Got none instead."
+        )
     rows = -(-len(panels) // columns)
-    # A fixed salt and no date: the same table gives the same bytes.
-    with rc_context({"svg.hashsalt": "nnpu", "font.size": 9}):
+    with rc_context({"svg.hashsalt": "nnpu", "font.size": 9}):  # a fixed salt: fixed names
         figure = Figure(figsize=(4.6 * columns, 3.4 * rows), layout="constrained")
         FigureCanvasAgg(figure)
         axes = np.atleast_1d(np.asarray(figure.subplots(rows, columns))).ravel()
@@ -125,9 +135,8 @@ def save_figure(
         written = []
         for suffix in formats:
             target = Path(f"{os.fspath(path)}.{suffix}")
-            metadata = {"Date": None} if suffix == "svg" else None
             with atomic_path(target) as temporary:
-                figure.savefig(temporary, dpi=150, metadata=metadata)
+                figure.savefig(temporary, dpi=150, metadata=_UNDATED.get(suffix))
             written.append(target)
     return written
 
