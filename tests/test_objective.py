@@ -308,11 +308,22 @@ def test_a_batch_without_unlabelled_rows_is_corrected():
 @pytest.mark.parametrize("loss", ["ramp", "sigmoid"])
 @pytest.mark.parametrize("factor", [1.0, 1.5, math.inf])
 def test_from_prior_times_supremum_on_the_gradient_never_takes_the_other_branch(risk, loss, factor):
-    """Scores of ±40 make r = −π in floating point, the very edge of the tolerance."""
-    for prior in (0.1, 0.3, 0.7, 1 / 3):
-        g, s = [40.0, 40.0, 40.0, -40.0, -0.5, -40.0], [1, 1, 1, 0, 0, 0]
+    """Scores of ±200 make r = −π, the very edge; where r is weighed, rounding can cross it."""
+    g, s = torch.tensor([200.0, 200, 200, -200, -200]), torch.tensor([1, 1, 1, 0, 0])
+    for prior in (i / 97 for i in range(1, 97)):
         module = PULoss(prior, risk=risk, loss=loss, beta=prior * factor)
-        assert not module.objective.terms(torch.tensor(g), torch.tensor(s)).corrected
+        assert not module.objective.terms(g, s).corrected
+
+
+def test_beta_is_a_tolerance_on_r_also_where_the_risk_weighs_r():
+    """Imbalanced nnPU, π = .9, so r has weight .5/.1 = 5; P = {ln 3}, U = {−ln 3}, sigmoid.
+
+    r = 1/4 − .9·3/4 = −.425: tolerated with β = .43, corrected with β = .42.
+    """
+    g, s = torch.tensor([math.log(3), -math.log(3)]), torch.tensor([1, 0])
+    for beta, corrected in ((0.43, False), (0.42, True)):
+        terms = PULoss(0.9, risk="imbalanced", beta=beta).objective.terms(g, s)
+        assert terms.corrected.item() is corrected
 
 
 @given(
