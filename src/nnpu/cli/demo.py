@@ -22,7 +22,7 @@ which no true risk can be, and its test risk grows: it overfits. nnPU does not l
     show_default=True,
     help="Folder for the picture and the table.",
 )
-@click.option("--epochs", type=click.IntRange(min=1), help="Passes over the data.  [default: 200]")
+@click.option("--epochs", type=click.IntRange(min=1), help="Passes over the data.  [default: 100]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 def demo(out: Path, epochs: int | None, seed: int, as_json: bool) -> None:

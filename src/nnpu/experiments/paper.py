@@ -73,7 +73,8 @@ DEMO = Setting(
     n_p=100,
     n_n=50,
     disjoint=True,
+    lr=3e-3,
+    weight_decay=0.0,
     batch_size=300,
-    epochs=200,
     samplings=1,
 )
