@@ -178,29 +178,40 @@ def _bag(batch: SparseBatch, weight: Tensor) -> Tensor:
 
 
 class Standardise(nn.Module):
-    """x ↦ (x − mean) / scale per feature, with the statistics stored beside the weights.
+    """x ↦ (x − mean) / scale per feature, cut off at ±`limit`; the statistics are stored.
 
-    A sparse batch is scaled but not centred, so that it stays sparse. A constant feature has
-    scale 1.
+    The cut keeps a feature that is nearly always the same, such as a pixel in the corner, from
+    dominating where it is not. A sparse batch is scaled but not centred, so that it stays sparse.
 
     Parameters
     ----------
     mean, scale : Tensor of shape (n_features,)
+        See `feature_scale`.
+    limit : float, default=3.0
+        In standard deviations.
+
+    Examples
+    --------
+    >>> Standardise(torch.tensor([1.0]), torch.tensor([2.0]))(torch.tensor([[2.0], [99.0]]))
+    tensor([[0.5000],
+            [3.0000]])
     """
 
     mean: Tensor
     scale: Tensor
 
-    def __init__(self, mean: Tensor, scale: Tensor) -> None:
+    def __init__(self, mean: Tensor, scale: Tensor, limit: float = 3.0) -> None:
         super().__init__()
         self.register_buffer("mean", mean)
         self.register_buffer("scale", scale)
+        self.limit = limit
 
     def forward(self, x: Tensor | SparseBatch) -> Tensor | SparseBatch:
         """Scale a batch."""
         if isinstance(x, SparseBatch):
-            return x._replace(values=x.values / self.scale[x.indices])
-        return (x - self.mean) / self.scale
+            values = (x.values / self.scale[x.indices]).clamp(-self.limit, self.limit)
+            return x._replace(values=values)
+        return ((x - self.mean) / self.scale).clamp(-self.limit, self.limit)
 
 
 def feature_scale(rows: Rows) -> tuple[Tensor, Tensor]:
