@@ -123,7 +123,7 @@ def load_glove(
     --------
     >>> news = load("20news")                                       # doctest: +SKIP
     >>> load_glove(news.vocabulary, dimension=50).vectors.shape     # doctest: +SKIP
-    (61823, 50)
+    (61822, 50)
     """
     dimension = check_count("dimension", dimension, "load_glove")
     bundle, (path,) = locate("glove", glove_bundles(dimension), folder=folder, download=download)
@@ -147,8 +147,6 @@ def _fill_from_text(
     stream: IO[bytes],
     rows: dict[str, int],
     vectors: NDArray[np.float32],
-    *,
-    words: int = _GLOVE_WORDS,
 ) -> list[int]:
     """Read lines of a word and its numbers; return the rows that got a vector."""
     wanted = {word.encode(): row for word, row in rows.items()}
@@ -167,8 +165,8 @@ def _fill_from_text(
                 f"{path}, line {number}: expected {vectors.shape[1]} numbers after {word!r}."
             ) from None
         found.append(row)
-    if number != words:
-        raise InputError(f"{path} has {number:,} words instead of {words:,}: delete it.")
+    if number != _GLOVE_WORDS:
+        raise InputError(f"{path} has {number:,} words instead of {_GLOVE_WORDS:,}: delete it.")
     return found
 
 
