@@ -127,12 +127,13 @@ def test_a_text_with_too_few_words_is_refused(tmp_path: Path, found: Register) -
         load_glove(["the"], 3)
 
 
-def test_a_text_of_another_dimension_is_refused(tmp_path: Path, found: Register) -> None:
+@pytest.mark.parametrize("line", [b"pear 1 2 3", b"pear 1", b"pear", b"pear 1 x"])
+def test_a_line_of_another_form_is_refused(tmp_path: Path, found: Register, line: bytes) -> None:
     path = tmp_path / "glove.6B.2d.txt"
-    path.write_bytes(TEXT)
+    path.write_bytes(b"the 1 2\n" + line + b"\n")
     found("text", path)
-    with pytest.raises(InputError, match="line 3: expected 2 numbers after b'pear'"):
-        load_glove(["pear"], 2)
+    with pytest.raises(InputError, match="line 2: expected 2 numbers after b'pear"):
+        load_glove(["pear", "pear\n"], 2)
 
 
 @pytest.mark.parametrize(

@@ -157,13 +157,15 @@ def _fill_from_text(
         row = wanted.get(word)
         if row is None:
             continue
-        numbers = values.split()
         try:
-            vectors[row] = np.array(numbers, dtype=np.float32)
+            numbers = np.array(values.split(), dtype=np.float32)
         except ValueError:
+            numbers = np.empty(0, dtype=np.float32)
+        if len(numbers) != vectors.shape[1]:
             raise InputError(
                 f"{path}, line {number}: expected {vectors.shape[1]} numbers after {word!r}."
-            ) from None
+            )
+        vectors[row] = numbers
         found.append(row)
     if number != _GLOVE_WORDS:
         raise InputError(f"{path} has {number:,} words instead of {_GLOVE_WORDS:,}: delete it.")

@@ -208,10 +208,10 @@ def _sniff(source: Path) -> bytes:
 
 def _check_header(source: Path, head: bytes) -> None:
     try:
-        # The last characters may be cut in two; the header is long over by then.
         text = head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "strict")
     except UnicodeDecodeError as error:
-        if error.start < len(head) - 4:
+        cut = len(head) == _SNIFFED and error.start > len(head) - 8  # in two, by our look at it
+        if not cut:
             line = head[: error.start].count(b"\n") + 1
             raise InputError(f"{source}, line {line}: not UTF-8 text; save it as UTF-8.") from None
         text = head[: error.start].decode("utf-8", "ignore")
