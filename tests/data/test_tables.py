@@ -86,6 +86,16 @@ def test_a_character_cut_by_the_look_at_the_beginning_is_no_error(tmp_path: Path
         assert read_table(write(tmp_path, body)).n_rows == 1
 
 
+def test_a_header_of_thousands_of_names_is_read_whole(tmp_path: Path) -> None:
+    """Cut at any place but its end, the header would seem to name some column twice."""
+    names = ",".join(f"column_{number}" for number in range(20_000))
+    values = ",".join("1" for _ in range(20_000))
+    assert len(read_table(write(tmp_path, f"{names}\n{values}\n".encode())).columns) == 20_000
+    doubled = f"{names},column_7\n{values},1\n".encode()
+    with pytest.raises(InputError, match="two columns are named 'column_7'"):
+        read_table(write(tmp_path, doubled))
+
+
 def test_a_truncated_gzip_file_is_named(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).integers(0, 10**9, 20_000)
     packed = gzip.compress(b"a\n" + b"".join(b"%d\n" % row for row in rows))
