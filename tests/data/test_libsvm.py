@@ -56,6 +56,15 @@ def test_conversion_agrees_with_scikit_learn(tmp_path: Path, suffix: str, block:
     assert np.array_equal(y, expected_y)
 
 
+def test_a_bz2_file_of_several_streams_is_read_to_its_end(tmp_path: Path) -> None:
+    """As parallel compressors write it; the streams need not end where lines do."""
+    text = dense_text(50, 20)
+    path = tmp_path / "text.bz2"
+    path.write_bytes(b"".join(bz2.compress(text[i : i + 999]) for i in range(0, len(text), 999)))
+    x, _ = converted(tmp_path, path, (50, 20))
+    assert np.array_equal(x, parse_block(text, 20)[0])
+
+
 rows = st.lists(
     st.dictionaries(st.integers(1, 5), st.floats(-1e6, 1e6, allow_nan=False, width=32), max_size=5),
     min_size=1,
