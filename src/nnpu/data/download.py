@@ -44,8 +44,6 @@ def download(file: DataFile, target: Path) -> None:
         If the file cannot be written.
     """
     part = target.with_name(f"{target.name}.part")
-    with writing(part):
-        part.parent.mkdir(parents=True, exist_ok=True)
     reasons = []
     for url in file.urls:
         reason = _fetch(url, part, file)
@@ -112,6 +110,7 @@ def _continues(response: Any, start: int) -> bool:
 
 def _open(part: Path, mode: str) -> IO[bytes]:
     with writing(part):
+        part.parent.mkdir(parents=True, exist_ok=True)
         return part.open(mode, buffering=0)  # unbuffered: what was read from the net is in the file
 
 

@@ -78,6 +78,8 @@ def _receipt() -> Path:
 
 def _convert(paths: Sequence[Path], spec: EpsilonSpec) -> None:
     """Convert both files, then say so in a receipt: without it, they are made again."""
+    with writing(_receipt()):
+        _receipt().unlink(missing_ok=True)
     for part, path, rows in zip(("train", "test"), paths, (spec.n_train, spec.n_test), strict=True):
         convert(path, *_places(part), (rows, spec.n_features))
     receipt = {"spec": asdict(spec), "sources": {path.name: sha256_of(path) for path in paths}}

@@ -6,9 +6,6 @@ import bz2
 import gzip
 import io
 import lzma
-import os
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,8 +67,6 @@ def convert(
         for x, y in _blocks(source, shape, block):
             out.write(np.ascontiguousarray(x, dtype="<f4").data)
             labels.append(y)
-        out.flush()
-        os.fsync(out.fileno())
     with writing(y_path), atomic_path(y_path) as temporary:
         np.save(temporary, np.concatenate(labels))
 
@@ -81,7 +76,7 @@ def _blocks(
 ) -> Iterator[tuple[NDArray[np.float32], NDArray[np.int8]]]:
     done = 0
     with tqdm(total=shape[0], unit="row", desc=source.name, disable=None) as bar:
-        for text in _ahead(source, block):
+        for text in _lines(source, block):
             x, y = parse_block(text, shape[1], name=str(source), line=done + 1)
             done += len(y)
             if done > shape[0]:
@@ -93,27 +88,11 @@ def _blocks(
         raise InputError(f"{source} has {found} rows instead of {shape[0]:,}: delete it.")
 
 
-def _ahead(source: Path, block: int) -> Iterator[bytes]:
-    """Yield whole lines, about `block` bytes of them; the next ones are unpacked meanwhile.
-
-    Unpacking is slower than parsing and runs outside Python's lock, so that a thread hides it.
-    """
-    with _opened(source) as stream, ThreadPoolExecutor(1) as pool:
-
-        def read() -> bytes:
-            with damaged(source):
-                return stream.read(block) + stream.readline()
-
-        waiting = pool.submit(read)
-        while text := waiting.result():
-            waiting = pool.submit(read)
+def _lines(source: Path, block: int) -> Iterator[bytes]:
+    """Yield whole lines, about `block` bytes of them at a time."""
+    with damaged(source), open_text(source) as stream:
+        while text := stream.read(block) + stream.readline():
             yield text
-
-
-@contextmanager
-def _opened(source: Path) -> Iterator[IO[bytes]]:
-    with open_text(source) as stream:
-        yield stream
 
 
 def parse_block(

@@ -104,7 +104,7 @@ def load_glove(
     folder: str | os.PathLike[str] | None = None,
     download: bool = True,
 ) -> WordVectors:
-    """GloVe 6B vectors of a vocabulary (Pennington et al., 2014).
+    r"""GloVe 6B vectors of a vocabulary (Pennington et al., 2014).
 
     Parameters
     ----------
@@ -121,9 +121,20 @@ def load_glove(
 
     Examples
     --------
-    >>> news = load("20news")                                       # doctest: +SKIP
-    >>> load_glove(news.vocabulary, dimension=50).vectors.shape     # doctest: +SKIP
-    (61823, 50)
+    A file of two words in the compact form, in a folder of its own:
+
+    >>> import os, tempfile
+    >>> from unittest.mock import patch
+    >>> folder = tempfile.mkdtemp()
+    >>> words = np.frombuffer(b"cat\ndog", np.uint8)
+    >>> np.savez(f"{folder}/glove.6B.2d.20news.f16.npz", words=words, vectors=np.eye(2))
+    >>> with patch.dict(os.environ, NNPU_CACHE=folder):
+    ...     glove = load_glove(["dog", "unheard"], 2, folder=folder, download=False)
+    >>> glove.vectors
+    array([[0., 1.],
+           [0., 0.]], dtype=float32)
+    >>> glove.known
+    array([ True, False])
     """
     dimension = check_count("dimension", dimension, "load_glove")
     bundle, (path,) = locate("glove", glove_bundles(dimension), folder=folder, download=download)
@@ -147,8 +158,6 @@ def _fill_from_text(
     stream: IO[bytes],
     rows: dict[str, int],
     vectors: NDArray[np.float32],
-    *,
-    words: int = _GLOVE_WORDS,
 ) -> list[int]:
     """Read lines of a word and its numbers; return the rows that got a vector."""
     wanted = {word.encode(): row for word, row in rows.items()}
@@ -159,16 +168,18 @@ def _fill_from_text(
         row = wanted.get(word)
         if row is None:
             continue
-        numbers = values.split()
         try:
-            vectors[row] = np.array(numbers, dtype=np.float32)
+            numbers = np.array(values.split(), dtype=np.float32)
         except ValueError:
+            numbers = np.empty(0, dtype=np.float32)
+        if len(numbers) != vectors.shape[1]:
             raise InputError(
                 f"{path}, line {number}: expected {vectors.shape[1]} numbers after {word!r}."
-            ) from None
+            )
+        vectors[row] = numbers
         found.append(row)
-    if number != words:
-        raise InputError(f"{path} has {number:,} words instead of {words:,}: delete it.")
+    if number != _GLOVE_WORDS:
+        raise InputError(f"{path} has {number:,} words instead of {_GLOVE_WORDS:,}: delete it.")
     return found
 
 

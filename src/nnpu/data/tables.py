@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Table", "read_table"]
 
 _SNIFFED = 1 << 16  # bytes at the beginning of a text that are looked at
+_LONGEST_HEADER = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +196,8 @@ def _sniff(source: Path) -> bytes:
     try:
         with open_text(source) as stream:
             head = stream.read(_SNIFFED)
+            if b"\n" not in head:  # a header of thousands of names
+                head += stream.readline(_LONGEST_HEADER)
     except (OSError, EOFError) as error:
         raise InputError(f"{source} is damaged or incomplete ({error}).") from error
     if not head.strip():
@@ -208,10 +211,10 @@ def _sniff(source: Path) -> bytes:
 
 def _check_header(source: Path, head: bytes) -> None:
     try:
-        # The last characters may be cut in two; the header is long over by then.
         text = head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "strict")
     except UnicodeDecodeError as error:
-        if error.start < len(head) - 4:
+        cut = len(head) >= _SNIFFED and error.start > len(head) - 8  # in two, by our look at it
+        if not cut:
             line = head[: error.start].count(b"\n") + 1
             raise InputError(f"{source}, line {line}: not UTF-8 text; save it as UTF-8.") from None
         text = head[: error.start].decode("utf-8", "ignore")
