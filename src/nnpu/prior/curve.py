@@ -25,7 +25,7 @@ FloatArray = NDArray[np.float64]
 Z90 = float(norm.ppf(0.95))
 
 #: The share of P, from the top, in which pure positives are looked for.
-TOP = 0.2
+TOP = 0.15
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,9 @@ class Plateau(NamedTuple):
 def find_plateau(scores_p: FloatArray, scores_u: FloatArray) -> Plateau:
     """Test whether P and U differ at all, and whether q_u / q_p has stopped falling at the top.
 
-    `separable`: the ratio at the top fifth of P lies significantly below 1.
-    `flat`: the ratio among the best tenth of P is not significantly below that of the next
-    tenth. The two tenths hold different rows, so their ratios are independent given the cuts.
+    `separable`: the ratio at the top 15 % of P lies significantly below 1.
+    `flat`: the ratio among the best half of those rows is not significantly below that of the other
+    half. The halves hold different rows, so their ratios are independent given the cuts.
     """
     upper, lower = np.quantile(scores_p, [1 - TOP / 2, 1 - TOP])
     top = ratio_at(float(lower), scores_p, scores_u)
