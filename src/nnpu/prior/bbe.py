@@ -51,7 +51,7 @@ def best_bin_interval(
     The threshold is chosen on one half of the rows and the ratio taken on the other, then with the
     halves exchanged; the geometric mean of the two has no bias of selection, and its upper limit
     is the interval's. Since the chosen bin may hold negatives, the lower limit is the least of the
-    mean's and that of the ratio at the threshold that holds the top fifth of P.
+    mean's and that of the ratio at the threshold that holds the top 15 % of P.
     """
     halves_p, halves_u = _halves(scores_p, rng), _halves(scores_u, rng)
     ratios = []

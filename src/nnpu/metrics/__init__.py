@@ -1,0 +1,35 @@
+"""Evaluation without a single negative: metrics, their intervals, and scorers.
+
+Every function takes the PU label `s` (1 labelled positive, 0 unlabelled, −1 known negative; other
+codes are refused) and assumes that labelled positives are a random sample of all positives
+("selected completely at random") and that `prior` is right. Values are not clipped unless asked:
+an accuracy above 1 or a precision of 1.3 says that the prior, or that assumption, is wrong.
+"""
+
+from nnpu.metrics.estimates import (
+    METRICS,
+    interval,
+    lee_liu_score,
+    pu_accuracy,
+    pu_f1,
+    pu_precision,
+    pu_recall,
+    pu_roc_auc,
+    pu_zero_one_risk,
+)
+from nnpu.metrics.scorers import SCORERS, PUScorer, make_pu_scorer
+
+__all__ = [
+    "METRICS",
+    "SCORERS",
+    "PUScorer",
+    "interval",
+    "lee_liu_score",
+    "make_pu_scorer",
+    "pu_accuracy",
+    "pu_f1",
+    "pu_precision",
+    "pu_recall",
+    "pu_roc_auc",
+    "pu_zero_one_risk",
+]
