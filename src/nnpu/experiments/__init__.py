@@ -1,0 +1,1 @@
+"""The paper's figures, tables and statements as data, and what runs them."""
