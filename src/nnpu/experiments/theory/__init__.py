@@ -13,7 +13,13 @@ from nnpu.experiments.populations import (
     GaussianPopulation,
     discretised_gaussian,
 )
-from nnpu.experiments.theory.cases import beta_rows, decay_rows, non_symmetric_row, rate_rows
+from nnpu.experiments.theory.cases import (
+    LADDER,
+    beta_rows,
+    decay_rows,
+    non_symmetric_rows,
+    rate_rows,
+)
 from nnpu.experiments.theory.function_class import class_row, comparison_row, default_class
 from nnpu.experiments.theory.grid import bias_row, deviation_rows, lemma_1_row, mse_row
 from nnpu.experiments.theory.judge import judge
@@ -91,7 +97,8 @@ def run(
         (30, 100, 300, 1000, 3000, 10_000, 30_000), size.priors, draws=size.draws, rng=rng
     )
     tables["theorem3_beta"] = beta_rows()
-    tables["theorem3_non_symmetric"] = [non_symmetric_row(size.draws, rng)]
+    tables["theorem3_non_symmetric"] = non_symmetric_rows(size.draws, rng)
+    tables |= _curves(size, rng)
     progress("a class of 72 functions")
     functions = default_class()
     tables["theorem4"] = [
@@ -128,6 +135,22 @@ def run_grid(
     return tables
 
 
+def _curves(size: Size, rng: np.random.Generator) -> dict[str, list[Row]]:
+    """Along n_p at n_u = 1000, for pictures: Lemma 1 and the deviations of Theorem 2."""
+    population = _rounded()
+    points = list(
+        simulate(population, ["zero_one"], size.priors, LADDER, [1000], draws=size.draws, rng=rng)
+    )
+    return {
+        "lemma1_curve": [lemma_1_row(point, 1.0) for point in points],
+        "theorem2_curve": [row for point in points for row in deviation_rows(point, 1.0)],
+    }
+
+
+def _rounded() -> DiscretePopulation:
+    return discretised_gaussian("rounded", 2.0, -2.0, 2.0, clip=4.0)
+
+
 def _populations(
     size: Size,
 ) -> Iterator[tuple[Population, tuple[str, ...], float | None, int]]:
@@ -135,9 +158,11 @@ def _populations(
     bounded = tuple(name for name, loss in LOSSES.items() if loss.bounded)
     coin = DiscretePopulation("coin", (-1.0, 1.0), (0.5, 0.5), (0.5, 0.5))
     yield coin, bounded, 1.0, size.draws
+    # So bad a classifier meets condition (d) of Theorem 3 while r < 0 still occurs.
+    backwards = DiscretePopulation("backwards", (-1.0, 1.0), (0.9, 0.1), (0.05, 0.95))
+    yield backwards, bounded, 1.0, size.draws
     # Discrete, with bounded scores: there all seven losses are bounded.
-    rounded = discretised_gaussian("rounded", 2.0, -2.0, 2.0, clip=4.0)
-    yield rounded, tuple(LOSSES), 4.0, size.draws
+    yield _rounded(), tuple(LOSSES), 4.0, size.draws
     yield GaussianPopulation("gaussian", 2.0, -2.0, 2.0), bounded, None, size.gaussian_draws
 
 

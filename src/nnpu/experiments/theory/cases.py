@@ -9,13 +9,24 @@ import numpy as np
 from nnpu import theory
 from nnpu.experiments.montecarlo import exact_zero_one, simulate
 from nnpu.experiments.populations import DiscretePopulation, discretised_gaussian
+from nnpu.losses import LOSSES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nnpu.experiments.tables import Row
 
-__all__ = ["beta_rows", "decay_rows", "fitted_slope", "non_symmetric_row", "rate_rows"]
+__all__ = [
+    "LADDER",
+    "beta_rows",
+    "decay_rows",
+    "fitted_slope",
+    "non_symmetric_rows",
+    "rate_rows",
+]
+
+#: Numbers of positives along which curves are drawn.
+LADDER = (10, 20, 50, 100, 200, 500, 1000)
 
 
 def fitted_slope(x: Sequence[float], y: Sequence[float]) -> float:
@@ -114,18 +125,33 @@ def beta_rows(steps: int = 60) -> list[Row]:
     return rows
 
 
-def non_symmetric_row(draws: int, rng: np.random.Generator) -> Row:
-    """Squared loss, P scores 10 or 0: where r < 0 the positive part is too large as well."""
+def non_symmetric_rows(draws: int, rng: np.random.Generator) -> list[Row]:
+    """Scores of P 0 or 10, so that with the squared loss both of its risks are large at once.
+
+    There r < 0 comes with a positive part that is too large already, and R̂_pu was nearer to R.
+    """
     population = DiscretePopulation(
         "wide", scores=(-0.5, 0.0, 10.0), p=(0.0, 0.5, 0.5), q=(1.0, 0.0, 0.0)
     )
-    (point,) = simulate(population, ["squared"], [0.5], [10], [1000], draws=draws, rng=rng)
-    return {
-        "loss": "squared",
-        "prior": 0.5,
-        "n_p": 10,
-        "n_u": 1000,
-        "draws": draws,
-        "mse_upu": float(((point.upu - point.risk) ** 2).mean()),
-        "mse_nnpu": float(((point.nnpu - point.risk) ** 2).mean()),
-    }
+    points = simulate(
+        population,
+        ["squared", "hinge", "sigmoid", "zero_one"],
+        [0.5],
+        LADDER,
+        [1000],
+        draws=draws,
+        rng=rng,
+    )
+    return [
+        {
+            "loss": point.loss,
+            "symmetric": LOSSES[point.loss].symmetric,
+            "prior": point.prior,
+            "n_p": point.n_p,
+            "n_u": point.n_u,
+            "draws": draws,
+            "mse_upu": float(((point.upu - point.risk) ** 2).mean()),
+            "mse_nnpu": float(((point.nnpu - point.risk) ** 2).mean()),
+        }
+        for point in points
+    ]

@@ -211,30 +211,41 @@ def _mse(rows: Rows) -> list[Claim]:
     symmetric = [dict(row) | {"shortfall": -row["surplus"], "none": 0.0} for row in rows]
     symmetric = [row for row in symmetric if row["symmetric"]]
     conditioned = [row for row in symmetric if row["condition"]]
-    held, figures = _means(conditioned, "shortfall", "surplus_error", "none")
-    free, free_figures = _means(symmetric, "shortfall", "surplus_error", "remainder")
+    held, figures = _surplus(conditioned, "none")
+    free, free_figures = _surplus(symmetric, "remainder")
     return [
         Claim(
             "MSE(R^_pu) - MSE(R~_pu) >= 3 beta^2 Pr{R~_pu - R^_pu > beta} for symmetric losses "
             "where R_u^- - inf l <= 2 pi_n alpha.",
             "Theorem 3",
             held,
-            f"shortfall: {figures}",
+            figures,
         ),
         Claim(
             "The same less a remainder exponentially small in n_u, without condition (d).",
             _DEPARTURE,
             free,
-            f"shortfall against remainder: {free_figures}",
+            free_figures,
         ),
     ]
+
+
+def _surplus(rows: Rows, allowed: str) -> tuple[bool, str]:
+    held, figures = _means(rows, "shortfall", "surplus_error", allowed)
+    ratios = [row["reduction"] / row["bound"] for row in rows if row["bound"] > 0]
+    if not ratios:
+        return False, f"{figures}; r < -beta never occurred, so that nothing was tested"
+    return held, (
+        f"{figures.split(';')[0]}; where the bound is positive ({len(ratios)} points) the "
+        f"reduction is at least {min(ratios):.1f} times as large"
+    )
 
 
 def _mse_cases(beta_rows: Rows, non_symmetric: Rows) -> list[Claim]:
     printed = [row for row in beta_rows if row["condition_printed"]]
     corrected = [row for row in beta_rows if row["condition"]]
     worst = max(printed, key=lambda row: row["bound"] - row["reduction"])
-    (case,) = non_symmetric
+    case = next(row for row in non_symmetric if row["loss"] == "squared")
     return [
         Claim(
             "The same reduction with condition (d) as printed, R_u^- - R^_u^- <= 2 alpha.",
@@ -251,8 +262,8 @@ def _mse_cases(beta_rows: Rows, non_symmetric: Rows) -> list[Claim]:
             "Without symmetry the correction can raise the mean squared error.",
             "Theorem 3 (b)",
             case["mse_nnpu"] > case["mse_upu"],
-            f"squared loss, scores of P 0 or 10: MSE {case['mse_upu']:.2f} for uPU, "
-            f"{case['mse_nnpu']:.2f} for nnPU",
+            f"squared loss, scores of P 0 or 10, n_p {case['n_p']}: MSE {case['mse_upu']:.2f} for "
+            f"uPU, {case['mse_nnpu']:.2f} for nnPU",
         ),
     ]
 
