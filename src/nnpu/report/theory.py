@@ -267,12 +267,15 @@ def plan_panels(tables: Mapping[str, Rows]) -> list[Panel]:
         ``pn`` with columns ``n_u``, ``break_even``.
     """
     panels = []
-    for name, label in (("by_n_p", "labelled positives, n_p"), ("by_n_u", "unlabelled, n_u")):
+    for name, label in (
+        ("by_n_p", "labelled positives, $n_p$"),
+        ("by_n_u", "unlabelled rows, $n_u$"),
+    ):
         rows = tables[name]
         now = [row for row in rows if row["now"]]
         panels.append(
             Panel(
-                f"Precision of the risk estimate against {label.split(',')[0]}",
+                f"Precision against {label.split(',')[0]}",
                 label,
                 "half-width of the interval",
                 [
@@ -288,8 +291,8 @@ def plan_panels(tables: Mapping[str, Rows]) -> list[Panel]:
     panels.append(
         Panel(
             "PU is expected to beat PN below the line",
-            "unlabelled, n_u",
-            "negatives for PN, n_n",
+            "unlabelled rows, $n_u$",
+            "negatives for PN, $n_n$",
             [_curve(rows, "n_u", "break_even", "break-even", "black")],
             log_x=True,
             log_y=True,
