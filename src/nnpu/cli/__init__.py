@@ -20,6 +20,8 @@ __all__ = ["main"]
 # In the order in which `nnpu --help` lists them: the module nnpu.cli.NAME holds a command NAME.
 _COMMANDS = {
     "demo": "Train PN, uPU and nnPU on handwritten digits and show what happens.",
+    "plan": "Say how precise a PU risk estimate will be, and what data to collect.",
+    "reproduce": "Reproduce a part of the paper and say for each claim whether it held.",
 }
 
 
