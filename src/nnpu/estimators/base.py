@@ -15,6 +15,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
+from nnpu import metrics
 from nnpu.estimators.labels import encode, fit_labels
 from nnpu.parameters import ParameterError, check_prior, check_sampling
 from nnpu.prior import estimate_prior
@@ -116,8 +117,6 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         codes = encode(y, self.classes_)
         if self._risk().unlabelled_is_negative:
             return float(np.mean(predictions == (codes == 1)))
-        from nnpu import metrics
-
         known = codes >= 0  # known negatives are no part of the PU sample
         return metrics.pu_accuracy(
             codes[known], predictions[known], prior=self.prior_, sampling=self.sampling

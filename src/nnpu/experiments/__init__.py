@@ -1,3 +1,3 @@
 """The paper's figures, tables and statements as data, and what runs them."""
 
-__all__: list[str] = []
+__all__ = []
