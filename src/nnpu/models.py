@@ -272,14 +272,19 @@ class TabularNet(nn.Module):
     ----------
     mean, scale : Tensor of shape (n_features,)
         Statistics of the training data; see `Standardise`.
-    hidden : sequence of int
+    hidden : sequence of int, default=(256, 256)
         Widths of the MLP.
-    dropout : float
+    dropout : float, default=0.3
         Share of hidden units dropped in training.
-    skip : bool
+    skip : bool, default=True
         Whether the linear path is there.
-    batch_norm : bool
+    batch_norm : bool, default=False
         Whether hidden layers are batch-normalised.
+
+    Examples
+    --------
+    >>> TabularNet(torch.zeros(5), torch.ones(5))(torch.zeros(2, 5)).shape
+    torch.Size([2, 1])
     """
 
     accepts_sparse = True
@@ -290,7 +295,7 @@ class TabularNet(nn.Module):
         scale: Tensor,
         hidden: Sequence[int] = (256, 256),
         *,
-        dropout: float = 0.0,
+        dropout: float = 0.3,
         skip: bool = True,
         batch_norm: bool = False,
     ) -> None:

@@ -68,11 +68,11 @@ class PUClassifier(BasePUClassifier):
         "one-sample": all rows are one sample, and some of its positives got a label.
     optimizer : str or callable, default="adam"
         "adam", "adamw", "adagrad", "rmsprop", "sgd", or a torch optimiser class.
-    lr, weight_decay : float
+    lr, weight_decay : float, default=3e-3, 2e-3
         Step size η, and ℓ2 regularisation.
     batch_size, epochs : int or "auto", default="auto"
-        "auto" goes by the number of rows: a batch is 1/20 of them, from 64 to 1,024; the epochs
-        make about 2,000 steps, at least 10 epochs and at most 200.
+        "auto" goes by the number of rows: batches of 256 (fewer where there are fewer than 1,024
+        rows, up to 1,024 from 100,000 rows on), and 1,000 steps, but at least 20 epochs.
     device : str, default="auto"
         Where to train; "auto" takes a CUDA device if there is one.
     random_state : int, RandomState or None, default=None
@@ -82,7 +82,7 @@ class PUClassifier(BasePUClassifier):
         1 shows progress.
     training : Training or None, default=None
         Schedule, averaging, validation, early stopping; see `nnpu.training.Training`. None is a
-        cosine schedule with averaged weights.
+        cosine schedule after a warm-up of a fifth of the steps under the logistic loss.
 
     Attributes
     ----------
@@ -119,8 +119,8 @@ class PUClassifier(BasePUClassifier):
         gamma: float = 1.0,
         sampling: str = "two-sample",
         optimizer: str | Callable[..., Optimizer] = "adam",
-        lr: float = 1e-3,
-        weight_decay: float = 1e-4,
+        lr: float = 3e-3,
+        weight_decay: float = 2e-3,
         batch_size: int | str = "auto",
         epochs: int | str = "auto",
         device: str = "auto",
@@ -222,7 +222,7 @@ class PUClassifier(BasePUClassifier):
             lr=self.lr,
             weight_decay=self.weight_decay,
             seed=seed,
-            options=self.training or Training(schedule="cosine", averaging=0.99),
+            options=self.training or Training(schedule="cosine", warm_up=0.2),
             verbose=self.verbose,
         )
 
@@ -255,13 +255,14 @@ class PUClassifier(BasePUClassifier):
 def budget(n_rows: int, batch_size: int | str, epochs: int | str) -> tuple[int, int]:
     """Return the batch size and the number of epochs for so many rows.
 
-    >>> budget(1_000, "auto", "auto"), budget(1_000_000, "auto", "auto")
-    ((64, 125), (1024, 10))
+    >>> budget(100, "auto", "auto"), budget(7_000, "auto", "auto"), budget(10**6, "auto", "auto")
+    ((32, 50), (256, 35), (1024, 20))
     """
-    size = min(max(n_rows // 20, 64), 1024) if isinstance(batch_size, str) else batch_size
+    small, large = min(max(n_rows // 4, 32), 256), min(n_rows // 400, 1024)
+    size = max(small, large) if isinstance(batch_size, str) else batch_size
     steps_per_epoch = -(-n_rows // size)
-    auto = min(max(2_000 // steps_per_epoch, 10), 200)
-    return size, auto if isinstance(epochs, str) else epochs
+    auto = min(max(n_rows, 200), 1_000) // steps_per_epoch
+    return size, max(auto, 20) if isinstance(epochs, str) else epochs
 
 
 def find_device(device: str | torch.device) -> torch.device:

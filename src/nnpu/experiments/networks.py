@@ -23,17 +23,11 @@ def _n_features(data: Dataset) -> int:
     return int(data.x_train[0].size)
 
 
-def _word_average(data: Dataset) -> nn.Module:
-    """The paper's vectors have 300 numbers; the longest that are at hand are taken."""
-    for dimension in (300, 100, 50):
-        try:
-            vectors = load_glove(data.vocabulary, dimension, download=dimension == 50).vectors
-        except ValueError:
-            if dimension == 50:
-                raise
-        else:
-            break
-    return models.word_average(torch.from_numpy(vectors))
+def _word_average(dimension: int) -> Callable[[Dataset], nn.Module]:
+    def make(data: Dataset) -> nn.Module:
+        return models.word_average(torch.from_numpy(load_glove(data.vocabulary, dimension).vectors))
+
+    return make
 
 
 NETWORKS: dict[str, Callable[[Dataset], nn.Module]] = {
@@ -41,6 +35,6 @@ NETWORKS: dict[str, Callable[[Dataset], nn.Module]] = {
     "mlp-100": lambda data: models.mlp(_n_features(data), (100,), batch_norm=False),
     "mlp-relu": lambda data: models.mlp(_n_features(data)),
     "mlp-softsign": lambda data: models.mlp(_n_features(data), activation="softsign"),
-    "word-average": _word_average,
+    **{f"word-average-{size}": _word_average(size) for size in (300, 200, 100, 50)},
     "all-convolutional": lambda data: models.all_convolutional(),
 }
