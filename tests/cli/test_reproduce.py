@@ -32,8 +32,8 @@ def test_theory_writes_tables_pictures_and_claims(drawn, tmp_path):
     assert outcome.exit_code == 0
     claims = json.loads(outcome.stdout)["claims"]
     assert {"statement", "source", "held", "figures"} == set(claims[0])
-    assert json.loads((tmp_path / "claims.json").read_text()) == claims
-    assert (tmp_path / "claims.md").read_text().count("\n|") == len(claims) + 2
+    assert json.loads((tmp_path / "theory-claims.json").read_text()) == claims
+    assert (tmp_path / "theory-claims.md").read_text().count("\n|") == len(claims) + 2
     assert (tmp_path / "lemma1.csv").read_text().startswith("population,loss,prior,n_p,n_u")
     assert (tmp_path / "theorem2_rate.png").stat().st_size > 1000
     assert set(drawn) == {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from nnpu.experiments.claims import Claim
+    from nnpu.experiments.figures import Figure
+    from nnpu.experiments.settings import Setting
 
 __all__ = ["reproduce"]
 
@@ -26,16 +28,26 @@ class Options:
     Parameters
     ----------
     fast : bool
-        A smaller run, in seconds.
+        A smaller run.
     seed : int
         Seed of everything random.
     progress : callable
         Prints a line about what comes next.
+    dataset : str or None
+        Of the panels of a figure, only those of this data set.
+    samplings, epochs : int or None
+        In place of the setting's own.
+    glove : int or None
+        Length of the word vectors for 20 Newsgroups in place of 300.
     """
 
     fast: bool
     seed: int
     progress: Callable[[str], None]
+    dataset: str | None = None
+    samplings: int | None = None
+    epochs: int | None = None
+    glove: int | None = None
 
 
 def run_theory(out: Path, options: Options) -> list[Claim]:
@@ -55,7 +67,86 @@ def run_theory(out: Path, options: Options) -> list[Claim]:
     return result.claims
 
 
-_TARGETS: Mapping[str, Callable[[Path, Options], list[Claim]]] = {"theory": run_theory}
+def run_figure(name: str) -> Callable[[Path, Options], list[Claim]]:
+    """Return what runs one of Figures 1 to 4; finished runs in `out` are not run again."""
+
+    def run(out: Path, options: Options) -> list[Claim]:
+        from nnpu.experiments.figures import FIGURES
+        from nnpu.experiments.runner import run_all
+        from nnpu.experiments.tables import write_table
+        from nnpu.report import risk_panel, save_figure
+
+        figure = FIGURES[name]
+        settings = _chosen(figure, options)
+        rows = run_all(settings, out / "runs", seed=options.seed, verbose=1)
+        write_table(out / f"{name}.csv", rows)
+        panels = [
+            risk_panel(
+                [row for row in rows if row["setting"] == setting.name],
+                [method.name for method in setting.methods],
+                setting.title,
+                loss=loss,
+                training=figure.training,
+                mark_best=figure.mark_best,
+            )
+            for setting in settings
+            for loss in figure.losses
+        ]
+        save_figure(panels, out / name)
+        return figure.judge(rows, settings)
+
+    return run
+
+
+def _chosen(figure: Figure, options: Options) -> list[Setting]:
+    """The settings of a figure, shortened or narrowed as the options say."""
+    names = sorted({setting.dataset for setting in figure.settings})
+    if options.dataset is not None:
+        check_choice("--dataset", options.dataset, "nnpu reproduce", names)
+    samplings, epochs = figure.fast if options.fast else (None, None)
+    chosen = []
+    for setting in figure.settings:
+        if options.dataset in (None, setting.dataset):
+            if options.glove and setting.dataset == "20news":
+                setting = replace(setting, model=f"word-average-{options.glove}")
+            chosen.append(
+                setting.shortened(
+                    samplings=options.samplings or samplings, epochs=options.epochs or epochs
+                )
+            )
+    return chosen
+
+
+def run_table_1(out: Path, options: Options) -> list[Claim]:
+    """Check every entry of Table 1."""
+    from nnpu.experiments.paper_tables import table_1
+    from nnpu.experiments.tables import write_table
+
+    rows, claims = table_1()
+    write_table(out / "table1.csv", rows)
+    return claims
+
+
+def run_table_2(out: Path, options: Options) -> list[Claim]:
+    """Count what Table 2 lists."""
+    from nnpu.experiments.paper_tables import table_2
+    from nnpu.experiments.tables import write_table
+
+    rows, claims = table_2(*(((options.dataset,),) if options.dataset else ()))
+    if rows:
+        write_table(out / "table2.csv", rows)
+    return claims
+
+
+_TARGETS: Mapping[str, Callable[[Path, Options], list[Claim]]] = {
+    "figure1": run_figure("figure1"),
+    "figure2": run_figure("figure2"),
+    "figure3": run_figure("figure3"),
+    "figure4": run_figure("figure4"),
+    "table1": run_table_1,
+    "table2": run_table_2,
+    "theory": run_theory,
+}
 
 
 @click.command()
@@ -65,23 +156,50 @@ _TARGETS: Mapping[str, Callable[[Path, Options], list[Claim]]] = {"theory": run_
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for tables, pictures and claims.  [default: nnpu-reproduce/TARGET]",
 )
-@click.option("--fast", is_flag=True, help="A smaller run, in seconds.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the simulation.")
+@click.option("--dataset", help="Only the panel of this data set: mnist, epsilon, 20news, cifar10.")
+@click.option("--samplings", type=click.IntRange(min=1), help="Random samplings.  [default: 10]")
+@click.option("--epochs", type=click.IntRange(min=1), help="Epochs of each run.  [default: 100]")
+@click.option(
+    "--glove",
+    type=click.Choice(["300", "200", "100", "50"]),
+    help="Length of the word vectors for 20 Newsgroups.  [default: 300]",
+)
+@click.option("--fast", is_flag=True, help="A minute-scale version.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the claims as JSON.")
-def reproduce(target: str, out: Path | None, fast: bool, seed: int, as_json: bool) -> None:
+def reproduce(
+    target: str,
+    out: Path | None,
+    dataset: str | None,
+    samplings: int | None,
+    epochs: int | None,
+    glove: str | None,
+    fast: bool,
+    seed: int,
+    as_json: bool,
+) -> None:
     """Reproduce TARGET of the paper and say for each claim whether it held.
 
-    theory: every statement of Section 4 against a simulation in which all risks are known.
+    A run that was interrupted goes on with the same command: what is finished stays.
     """
     from nnpu.experiments.claims import as_dicts, as_lines, as_markdown
     from nnpu.files import write_text
 
     target = check_choice("TARGET", target, "nnpu reproduce", _TARGETS)
-    folder = out or Path("nnpu-reproduce") / target
-    options = Options(fast, seed, lambda message: click.echo(f"... {message}", err=True))
+    # Figure 4 shows more of the runs of Figure 1: they share a folder.
+    folder = out or Path("nnpu-reproduce") / target.replace("figure4", "figure1")
+    options = Options(
+        fast,
+        seed,
+        lambda message: click.echo(f"... {message}", err=True),
+        dataset,
+        samplings,
+        epochs,
+        int(glove) if glove else None,
+    )
     claims = _TARGETS[target](folder, options)
-    write_text(folder / "claims.md", as_markdown(f"Claims: {target}", claims))
-    write_text(folder / "claims.json", json.dumps(as_dicts(claims), indent=2) + "\n")
+    write_text(folder / f"{target}-claims.md", as_markdown(f"Claims: {target}", claims))
+    write_text(folder / f"{target}-claims.json", json.dumps(as_dicts(claims), indent=2) + "\n")
     if as_json:
         result = {"target": target, "out": str(folder), "claims": as_dicts(claims)}
         click.echo(json.dumps(result, indent=2))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +77,7 @@ def run_all(
         path = folder / run.file_name
         if not path.exists():
             if verbose:
-                print(f"run {number} of {len(runs)}: {run.setting.title}, {run.method.name}")
+                _say(number, len(runs), run)
             write_table(path, run_one(run, verbose=verbose))
         rows += read_table(path)
     return rows
@@ -87,6 +88,11 @@ def _runs(settings: Sequence[Setting], seed: int) -> Iterator[Run]:
         for sampling in range(setting.samplings):
             for method in setting.methods:
                 yield Run(setting, method, sampling, seed)
+
+
+def _say(number: int, of: int, run: Run) -> None:
+    what = f"{run.setting.title}, {run.method.name}, sampling {run.sampling + 1}"
+    print(f"run {number} of {of}: {what}", file=sys.stderr, flush=True)
 
 
 _loaded: dict[str, Dataset] = {}
