@@ -152,6 +152,8 @@ def _precision(result: Plan, loss: str, simulated: float) -> list[str]:
     lines = [
         f"Data: {result.n_p:,} labelled positives, {result.n_u:,} unlabelled rows, "
         f"share of positives {prior}.",
+        "Assumed: the classifier was not trained on these rows, and the positives were drawn "
+        "separately from the unlabelled rows.",
         "",
         "Precision",
         f"  The estimated {what} is within +-{result.half_width:.4f} of the true one with "
