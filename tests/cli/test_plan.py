@@ -32,6 +32,13 @@ def test_json_holds_the_same_numbers():
     assert 0 < result["simulated_half_width"] < result["half_width"]
 
 
+def test_an_estimate_gets_its_interval_cut_off_at_zero():
+    """0.05 − 0.1365 is below 0, which no risk is; 0.05 + 0.1365 = 0.1865."""
+    assert "An estimate of 0.05 means: 0.0000 to 0.1865." in run(*BASE, "--estimate", "0.05")
+    low, high = json.loads(run(*BASE, "--estimate", "0.5", "--json"))["interval"]
+    assert (low, high) == pytest.approx((0.3635, 0.6365), abs=1e-4)
+
+
 def test_a_range_of_priors_says_what_it_costs():
     text = run(
         "plan", "--prior", "0.3:0.4", "--n-p", "100", "--n-u", "1000", "--half-width", "0.04"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nnpu.parameters import ParameterError
+from nnpu.parameters import ParameterError, check_number
 
 if TYPE_CHECKING:
     from nnpu.theory import Plan
@@ -28,6 +28,7 @@ __all__ = ["plan"]
 @click.option("--n-u", "n_u", type=int, required=True, help="Unlabelled rows.")
 @click.option("--n-n", "n_n", type=int, help="Negatives you could label instead.")
 @click.option("--half-width", type=float, help="Precision you want, such as 0.05.")
+@click.option("--estimate", type=float, help="An estimated risk, to print its interval.")
 @click.option("--delta", type=float, default=0.05, show_default=True, help="1 - confidence.")
 @click.option(
     "--loss",
@@ -51,6 +52,7 @@ def plan(
     n_u: int,
     n_n: int | None,
     half_width: float | None,
+    estimate: float | None,
     delta: float,
     loss: str,
     score_bound: float | None,
@@ -85,9 +87,10 @@ def plan(
     if out is not None:
         _draw(plan_tables(result, loss=loss, score_bound=clip), out)
     if as_json:
-        click.echo(json.dumps(asdict(result) | {"simulated_half_width": simulated}, indent=2))
+        more = {"simulated_half_width": simulated, "interval": _interval(result, estimate)}
+        click.echo(json.dumps(asdict(result) | more, indent=2))
     else:
-        click.echo("\n".join(_lines(result, loss, simulated)))
+        click.echo("\n".join(_lines(result, loss, simulated, estimate)))
         if out is not None:
             click.echo(f"\nPicture: {_stem(out)}.png")
 
@@ -108,6 +111,15 @@ def _prior(text: str) -> float | tuple[float, float]:
     )
 
 
+def _interval(result: Plan, estimate: float | None) -> tuple[float, float] | None:
+    """The estimate with its guarantee, cut off where a risk cannot be."""
+    if estimate is None:
+        return None
+    estimate = check_number("estimate", estimate, "nnpu plan", low=0)
+    low, high = estimate - result.half_width, estimate + result.half_width
+    return max(0.0, low), min(result.loss_bound, high)
+
+
 def _stem(out: Path) -> Path:
     """The path without a picture's suffix, which `save_figure` adds."""
     return out.with_suffix("") if out.suffix in (".png", ".svg") else out
@@ -120,9 +132,12 @@ def _draw(tables: dict[str, list[dict[str, float | int | str | bool]]], out: Pat
     save_figure(plan_panels(tables), _stem(out), columns=3)
 
 
-def _lines(result: Plan, loss: str, simulated: float) -> list[str]:
+def _lines(result: Plan, loss: str, simulated: float, estimate: float | None) -> list[str]:
+    interval = _interval(result, estimate)
+    known = f"  An estimate of {estimate:g} means: " if interval else ""
     return [
         *_precision(result, loss, simulated),
+        *([f"{known}{interval[0]:.4f} to {interval[1]:.4f}."] if interval else []),
         "",
         *_spending(result),
         "",
@@ -137,6 +152,8 @@ def _precision(result: Plan, loss: str, simulated: float) -> list[str]:
     lines = [
         f"Data: {result.n_p:,} labelled positives, {result.n_u:,} unlabelled rows, "
         f"share of positives {prior}.",
+        "Assumed: the classifier was not trained on these rows, and the positives were drawn "
+        "separately from the unlabelled rows.",
         "",
         "Precision",
         f"  The estimated {what} is within +-{result.half_width:.4f} of the true one with "

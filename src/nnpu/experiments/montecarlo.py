@@ -98,7 +98,6 @@ def simulate(
     >>> round(float((point.r < 0).mean()), 2)
     0.36
     """
-    # Rounding must not turn an exact r = 0 into r < 0.
     positives = {n: population.sample(losses, 1.0, n, draws, rng) for n in n_ps}
     for prior in priors:
         for n_u in n_us:
@@ -107,7 +106,7 @@ def simulate(
                 for loss in losses:
                     p, u_minus = positives[n_p][loss], unlabelled[loss].minus
                     r = u_minus - prior * p.minus
-                    r[np.abs(r) < 1e-12] = 0.0
+                    r[np.abs(r) < 1e-12] = 0.0  # rounding must not turn r = 0 into r < 0
                     yield Draws(
                         population.name,
                         loss,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nnpu.parameters import ParameterError, check_count, check_number, check_prior
-from nnpu.theory.bounds import convergence_rate, deviation_confidence
+from nnpu.theory.bounds import convergence_rate
 from nnpu.theory.comparison import break_even_n_n, pu_beats_pn, section_5_n_n
 
 __all__ = ["Comparison", "Plan", "Purchase", "guaranteed_half_width", "plan"]
@@ -231,7 +231,6 @@ def _scale(delta: float, loss_bound: float, owner: str) -> float:
     part = total
     for _ in range(50):  # a contraction: its slope is below 1/4
         part = total - (part / 2) ** 4
-    assert math.isclose(1 - total, float(deviation_confidence(part)), abs_tol=1e-12)
     return bound * math.sqrt(math.log(2 / part) / 2)
 
 

@@ -1,4 +1,7 @@
-"""Rows of figures from draws: what was simulated beside what Section 4 says of it."""
+"""Rows of figures from draws: what was simulated beside what Section 4 says of it.
+
+R_n⁻(g) itself serves as α, the greatest there is; `bound` is C_ℓ on the population's scores.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,15 @@ import numpy as np
 
 from nnpu import theory
 from nnpu.losses import LOSSES
-from nnpu.theory import loss_constants
 
 if TYPE_CHECKING:
     from nnpu.experiments.montecarlo import Draws
     from nnpu.experiments.tables import Row
 
-__all__ = ["bias_row", "deviation_rows", "lemma_1_row", "loss_bound", "mse_row"]
+__all__ = ["DELTAS", "bias_row", "deviation_rows", "lemma_1_row", "mse_row"]
 
 #: The levels at which deviations are counted.
 DELTAS = (0.05, 0.5)
-
-
-def loss_bound(draws: Draws, score_bound: float | None) -> float:
-    """C_ℓ on the population's scores; R_n⁻ itself serves as α, the greatest there is."""
-    return loss_constants(draws.loss, score_bound).bound
 
 
 def lemma_1_row(draws: Draws, bound: float) -> Row:
