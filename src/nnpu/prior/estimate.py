@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.stats import rankdata
 
 from nnpu.parameters import InputError, Sampling, check_choice, check_sampling
 from nnpu.prior.bbe import best_bin, best_bin_interval
@@ -18,7 +18,7 @@ from nnpu.prior.dedpul import dedpul
 from nnpu.prior.elkan_noto import elkan_noto
 from nnpu.prior.kernel_mean import kernel_mean
 from nnpu.prior.penalised import penalised_l1
-from nnpu.prior.scores import as_features, out_of_fold_scores
+from nnpu.prior.scores import out_of_fold_scores
 
 __all__ = ["METHODS", "PriorEstimate", "estimate_prior"]
 
@@ -65,39 +65,30 @@ class PriorEstimate:
 Limits = tuple[float, float, float]
 
 
-@dataclass(frozen=True)
-class _Data:
-    """What a method may look at: out-of-fold scores, and dense features if there are any."""
-
-    scores_p: FloatArray
-    scores_u: FloatArray
-    x_p: FloatArray
-    x_u: FloatArray
+Method = Callable[[FloatArray, FloatArray, np.random.Generator], Limits]
+Estimator = Callable[[FloatArray, FloatArray, np.random.Generator], float]
 
 
-Method = Callable[[_Data, np.random.Generator], Limits]
-Resampled = Callable[[FloatArray, FloatArray, np.random.Generator], float]
+def _bbe(scores_p: FloatArray, scores_u: FloatArray, rng: np.random.Generator) -> Limits:
+    return best_bin(scores_p, scores_u), *best_bin_interval(scores_p, scores_u, rng)
 
 
-def _bbe(data: _Data, rng: np.random.Generator) -> Limits:
-    return (
-        best_bin(data.scores_p, data.scores_u),
-        *best_bin_interval(data.scores_p, data.scores_u, rng),
-    )
+def _resampled(function: Estimator, repeats: int) -> Method:
+    return lambda scores_p, scores_u, rng: _bootstrap(function, scores_p, scores_u, rng, repeats)
 
 
-def _of_scores(function: Callable[[FloatArray, FloatArray], float]) -> Method:
-    return lambda data, rng: _bootstrap(
-        lambda p, u, _: function(p, u), data.scores_p, data.scores_u, rng, repeats=100
-    )
+def _on_ranks(function: Estimator) -> Estimator:
+    """Give a method for features one: the rank of the score, whatever the model's scale."""
 
+    def estimate(p: FloatArray, u: FloatArray, rng: np.random.Generator) -> float:
+        ranks = rankdata(np.concatenate([p, u]))[:, None]
+        return function(ranks[: p.size], ranks[p.size :], rng)
 
-def _of_features(function: Resampled, repeats: int) -> Method:
-    return lambda data, rng: _bootstrap(function, data.x_p, data.x_u, rng, repeats)
+    return estimate
 
 
 def _bootstrap(
-    function: Resampled, p: FloatArray, u: FloatArray, rng: np.random.Generator, repeats: int
+    function: Estimator, p: FloatArray, u: FloatArray, rng: np.random.Generator, repeats: int
 ) -> Limits:
     """Estimate on the rows and on resampled ones, P and U separately; percentiles as limits.
 
@@ -117,10 +108,10 @@ def _bootstrap(
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
         "bbe": _bbe,
-        "dedpul": _of_scores(dedpul),
-        "elkan_noto": _of_scores(elkan_noto),
-        "km": _of_features(kernel_mean, repeats=10),
-        "pen_l1": _of_features(penalised_l1, repeats=20),
+        "dedpul": _resampled(lambda p, u, _: dedpul(p, u), repeats=100),
+        "elkan_noto": _resampled(lambda p, u, _: elkan_noto(p, u), repeats=100),
+        "km": _resampled(_on_ranks(kernel_mean), repeats=10),
+        "pen_l1": _resampled(_on_ranks(penalised_l1), repeats=20),
     }
 )
 
@@ -144,10 +135,10 @@ def estimate_prior(
     method : str, default="bbe"
         "bbe": best bin estimation (Garg et al., 2021), the only one whose interval was checked
         for coverage. "dedpul" (Ivanov, 2020). "elkan_noto" (2008), right only for classes that do
-        not overlap. "km": KM2 (Ramaswamy et al., 2016) on at most 400 rows of each sample.
-        "pen_l1": penalised L1 distance (du Plessis et al., 2017). The last two look at dense
-        features, and at the scores where there are none. Except for "bbe" the interval is a
-        bootstrap, which does not see the method's bias.
+        not overlap. "km": KM2 (Ramaswamy et al., 2016) on at most 300 rows of each sample.
+        "pen_l1": penalised L1 distance (du Plessis et al., 2017). The last two are for features
+        of few dimensions and are given one, the rank of the out-of-fold score. Except for "bbe"
+        the interval is a bootstrap, which does not see the method's bias.
     sampling : {"two-sample", "one-sample"}
         In the one-sample setting `value` is the share of positives in P ∪ U,
         b + (1 − b) π_U with b = n_p / (n_p + n_u) and π_U the share in U.
@@ -180,14 +171,15 @@ def estimate_prior(
     check_choice("method", method, "estimate_prior", METHODS)
     sampling = check_sampling(sampling, "estimate_prior")
     scores_p, scores_u = _scores_of(x_p, x_u, model, random_state)
-    data = _Data(scores_p, scores_u, *_features_of(x_p, x_u, scores_p, scores_u))
-    share, low, high = METHODS[method](data, np.random.default_rng(_entropy(random_state)))
+    rng = np.random.default_rng(_entropy(random_state))
+    share, low, high = METHODS[method](scores_p, scores_u, rng)
+    agrees = method == "bbe" or _agrees(share, best_bin_interval(scores_p, scores_u, rng))
     share, low, high = _positive(share, low, high, scores_u.size)
-    plateau = find_plateau(scores_p, scores_u)
+    doubts = _doubts(find_plateau(scores_p, scores_u), agrees)
     if sampling == "one-sample":
         share, low, high = _of_population(share, low, high, scores_p.size, scores_u.size)
     low, high = min(low, share), max(high, share)
-    identified, message = _judge(share, low, high, plateau, sampling)
+    identified, message = _judge(share, low, high, doubts, sampling)
     return PriorEstimate(
         value=share,
         low=low,
@@ -211,15 +203,6 @@ def _scores_of(x_p: Any, x_u: Any, model: Any, random_state: Any) -> tuple[Float
             "another model."
         )
     return scores_p, scores_u
-
-
-def _features_of(
-    x_p: Any, x_u: Any, scores_p: FloatArray, scores_u: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return dense features, or the scores as the only feature."""
-    if issparse(x_p) or issparse(x_u) or np.ndim(x_p) == 1:
-        return scores_p[:, None], scores_u[:, None]
-    return as_features(x_p, "x_p"), as_features(x_u, "x_u")
 
 
 def _as_scores(x: Any, name: str) -> FloatArray:
@@ -259,8 +242,26 @@ def _of_population(share: float, low: float, high: float, n_p: int, n_u: int) ->
     )
 
 
+def _agrees(share: float, limits: tuple[float, float]) -> bool:
+    return limits[0] <= share <= limits[1]
+
+
+def _doubts(plateau: Plateau, agrees: bool) -> str:
+    """Return why the share may be wrong by more than chance, or nothing."""
+    if not plateau.separable:
+        return "The scores do not tell P from U: the prior may be anything up to 1."
+    if not plateau.flat:
+        return (
+            "The share of U relative to P still falls at the top scores: there is no plateau of "
+            "pure positives, and the prior may be much lower."
+        )
+    if not agrees:
+        return "It contradicts the ratio q_u / q_p at the top scores: see method='bbe'."
+    return ""
+
+
 def _judge(
-    value: float, low: float, high: float, plateau: Plateau, sampling: Sampling
+    value: float, low: float, high: float, doubts: str, sampling: Sampling
 ) -> tuple[bool, str]:
     where = "U" if sampling == "two-sample" else "P and U together"
     found = f"Share of positives in {where}: {value:.3f} (90 % interval {low:.3f} to {high:.3f})."
@@ -268,18 +269,11 @@ def _judge(
         "It is the largest share that the data allow, an upper bound on the prior, equal to it "
         "only if no part of the negatives looks like positives, which such data cannot show."
     )
-    if not plateau.separable:
-        reason = "The scores do not tell P from U: the prior may be anything up to 1."
-    elif not plateau.flat:
-        reason = (
-            "The share of U relative to P still falls at the top scores: there is no plateau of "
-            "pure positives, and the prior may be much lower."
-        )
-    elif high - low > WIDEST:
-        reason = f"The interval is wider than {WIDEST}: more rows or a better model are needed."
-    else:
-        return True, f"{found} {bound}"
-    return False, f"{found} Not identified. {reason} {bound}"
+    if not doubts and high - low > WIDEST:
+        doubts = f"The interval is wider than {WIDEST}: more rows or a better model are needed."
+    if doubts:
+        return False, f"{found} Not identified. {doubts} {bound}"
+    return True, f"{found} {bound}"
 
 
 def _entropy(random_state: Any) -> int | None:
