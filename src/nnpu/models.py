@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from nnpu.data.rows import Rows
 
 __all__ = [
+    "FastDropout",
     "Standardise",
     "TabularNet",
     "WordAverage",
@@ -265,6 +267,38 @@ class _FirstLinear(nn.Module):
         return product + self.bias
 
 
+class FastDropout(nn.Module):
+    """Dropout whose mask takes one random byte per unit instead of one random float.
+
+    On two cores torch's own draw costs more than the layer it follows. The share dropped is
+    rounded to a multiple of 1/256. The bytes are seeded from torch's generator, so that what makes
+    torch repeatable makes this repeatable.
+
+    Parameters
+    ----------
+    share : float
+        Of units dropped in training, in [0, 1).
+
+    Examples
+    --------
+    >>> FastDropout(0.5).eval()(torch.ones(2, 2)).sum()
+    tensor(4.)
+    """
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self.threshold = round(256 * share)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Drop units at random and scale up the others."""
+        if not self.training or self.threshold == 0:
+            return x
+        source = np.random.SFC64(int(torch.randint(2**62, ())))
+        noise = source.random_raw(-(-x.numel() // 8)).view(np.uint8)[: x.numel()]
+        kept = torch.from_numpy(noise).to(x.device).view(x.shape) >= self.threshold
+        return x * kept.to(x.dtype).mul_(256 / (256 - self.threshold))
+
+
 class TabularNet(nn.Module):
     """The default network: standardised features, a linear path, and a small MLP beside it.
 
@@ -307,10 +341,10 @@ class TabularNet(nn.Module):
         layers: list[nn.Module] = []
         for units in hidden[1:]:
             layers += [nn.BatchNorm1d(width)] if batch_norm else []
-            layers += [nn.ReLU(), nn.Dropout(dropout), nn.Linear(width, units)]
+            layers += [nn.ReLU(), FastDropout(dropout), nn.Linear(width, units)]
             width = units
         layers += [nn.BatchNorm1d(width)] if batch_norm else []
-        layers += [nn.ReLU(), nn.Dropout(dropout), nn.Linear(width, 1)]
+        layers += [nn.ReLU(), FastDropout(dropout), nn.Linear(width, 1)]
         self.rest = nn.Sequential(*layers)
         if self.skip is not None:
             nn.init.zeros_(self.skip.weight)
