@@ -1,0 +1,97 @@
+"""Optimisers by name or class, the discounted step, the schedule."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from nnpu.parameters import ParameterError
+from nnpu.training.optimizers import (
+    OPTIMIZERS,
+    check_optimizer,
+    discounted,
+    make_optimizer,
+    set_schedule,
+)
+
+
+def parameter(value=1.0, gradient=0.5):
+    weight = nn.Parameter(torch.tensor([value]))
+    weight.grad = torch.tensor([gradient])
+    return weight
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_every_named_optimiser_steps_against_the_gradient(name):
+    weight = parameter()
+    make_optimizer(name, [weight], lr=0.1, weight_decay=0.0).step()
+    assert weight.item() < 1
+
+
+def test_weight_decay_is_added_to_the_gradient():
+    """θ ← θ − η (g + λ θ) = 1 − 0.1 (0.5 + 0.2 · 1) = 0.93."""
+    weight = parameter()
+    make_optimizer("sgd", [weight], lr=0.1, weight_decay=0.2).step()
+    assert weight.item() == pytest.approx(0.93)
+
+
+def test_adam_is_coupled_and_adamw_is_not():
+    """Adam's first step is η sign(g + λθ); AdamW's is η sign(g) after θ ← (1 − ηλ) θ."""
+    coupled, decoupled = parameter(gradient=-0.1), parameter(gradient=-0.1)
+    make_optimizer("adam", [coupled], lr=0.1, weight_decay=0.5).step()
+    make_optimizer("adamw", [decoupled], lr=0.1, weight_decay=0.5).step()
+    assert coupled.item() == pytest.approx(0.9, abs=1e-5)  # −0.1 + 0.5 > 0: downwards
+    assert decoupled.item() == pytest.approx(0.95 + 0.1, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "own", [torch.optim.NAdam, functools.partial(torch.optim.SGD, momentum=0.9)]
+)
+def test_any_class_or_callable_makes_the_optimiser(own):
+    assert check_optimizer(own, "X") is own
+    assert isinstance(
+        make_optimizer(own, [parameter()], lr=0.1, weight_decay=0.0), torch.optim.Optimizer
+    )
+
+
+@pytest.mark.parametrize("bad", ["adm", 3, None])
+def test_an_unknown_optimiser_is_refused_with_the_valid_names(bad):
+    with pytest.raises(ParameterError, match=r"'optimizer' parameter of PUClassifier .*'adam'"):
+        check_optimizer(bad, "PUClassifier")
+
+
+def test_a_discounted_step_is_shorter_and_the_step_size_comes_back():
+    first, second = parameter(), parameter()
+    optimizer = torch.optim.SGD([{"params": [first], "lr": 0.1}, {"params": [second], "lr": 0.2}])
+    with discounted(optimizer, 0.25):
+        optimizer.step()
+    assert first.item() == pytest.approx(1 - 0.25 * 0.1 * 0.5)
+    assert second.item() == pytest.approx(1 - 0.25 * 0.2 * 0.5)
+    assert [group["lr"] for group in optimizer.param_groups] == [0.1, 0.2]
+
+
+def test_the_step_size_comes_back_after_an_error_too():
+    optimizer = torch.optim.SGD([parameter()], lr=0.1)
+    with pytest.raises(RuntimeError), discounted(optimizer, 0.5):
+        raise RuntimeError
+    assert optimizer.param_groups[0]["lr"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("progress", "share"), [(0.0, 1.0), (1 / 3, 0.75), (0.5, 0.5), (2 / 3, 0.25)]
+)
+def test_the_cosine_schedule_falls_from_one_to_zero(progress, share):
+    """(1 + cos πt)/2 at t = 0, 1/3, 1/2, 2/3 is 1, 3/4, 1/2, 1/4."""
+    optimizer = torch.optim.SGD([parameter()], lr=7.0)
+    set_schedule(optimizer, 0.2, "cosine", progress)
+    assert math.isclose(optimizer.param_groups[0]["lr"], 0.2 * share)
+
+
+def test_the_constant_schedule_stays():
+    optimizer = torch.optim.SGD([parameter()], lr=7.0)
+    set_schedule(optimizer, 0.2, "constant", 0.9)
+    assert optimizer.param_groups[0]["lr"] == 0.2
