@@ -11,6 +11,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from nnpu.data.rows import SparseBatch
 from nnpu.objective import flat_scores
+from nnpu.parameters import InputError
 from nnpu.training.batches import BatchPlan, derive_seed
 from nnpu.training.history import EpochRecord, evaluate
 from nnpu.training.optimizers import discounted, make_optimizer, set_schedule
@@ -133,11 +134,20 @@ def forward(model: nn.Module, batch: Tensor | SparseBatch) -> Tensor:
     A sparse batch is made dense unless the module says that it ``accepts_sparse``.
     """
     weight = next(model.parameters())
-    if isinstance(batch, SparseBatch):
-        if getattr(model, "accepts_sparse", False):
-            return flat_scores(model(batch.to(weight.device)))
-        batch = batch.to_dense()
-    return flat_scores(model(batch.to(weight)))
+    n = len(batch.offsets) if isinstance(batch, SparseBatch) else len(batch)
+    if not isinstance(batch, SparseBatch):
+        batch = batch.to(weight)
+    elif getattr(model, "accepts_sparse", False):
+        batch = batch.to(weight.device)
+    else:
+        batch = batch.to_dense().to(weight)
+    scores = flat_scores(model(batch))
+    if len(scores) != n:
+        raise InputError(
+            f"The module's output must have shape (n,) or (n, 1), one score per row. Got "
+            f"{len(scores)} scores for a batch of {n} rows instead."
+        )
+    return scores
 
 
 def predict_scores(
