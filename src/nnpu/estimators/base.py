@@ -13,7 +13,12 @@ import numpy as np
 import torch
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    check_random_state,
+    validate_data,
+)
 
 from nnpu import metrics
 from nnpu.estimators.labels import encode, fit_labels
@@ -71,6 +76,8 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         self._check_parameters()
         X, s = self._validate(X, y)
         self.classes_, codes = fit_labels(s)
+        self._known_negatives = bool(np.any(codes == -1))
+        self._check_labels(codes)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         self._prepare(X, codes, seed)
         self.prior_estimate_: PriorEstimate | None = None
@@ -114,13 +121,11 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         ``sklearn.metrics.accuracy_score``.
         """
         predictions = (self.decision_function(X) > 0).astype(int)
-        codes = encode(y, self.classes_)
+        codes = encode(y, self.classes_, known_negatives=self._known_negatives)
+        check_consistent_length(predictions, codes)
         if self._risk().unlabelled_is_negative:
             return float(np.mean(predictions == (codes == 1)))
-        known = codes >= 0  # known negatives are no part of the PU sample
-        return metrics.pu_accuracy(
-            codes[known], predictions[known], prior=self.prior_, sampling=self.sampling
-        )
+        return metrics.pu_accuracy(codes, predictions, prior=self.prior_, sampling=self.sampling)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the fitted classifier as a model folder; see `nnpu.load`."""
@@ -154,6 +159,7 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             "classes": self.classes_.tolist(),
             "classes_dtype": self.classes_.dtype.str,
             "prior": self.prior_,
+            "known_negatives": self._known_negatives,
             "n_features": self.n_features_in_,
         }
         if hasattr(self, "feature_names_in_"):
@@ -162,10 +168,12 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     def _restore(self, tensors: dict[str, Tensor], fitted: dict[str, Any], module: Any) -> None:
         """Take on what `_state` gave."""
-        dtype = np.dtype(fitted["classes_dtype"])
-        if dtype.kind not in "biufU":
-            raise TypeError(f"classes cannot have the type {dtype}")
-        self.classes_ = np.array(fitted["classes"], dtype=dtype)
+        dtype, classes = np.dtype(fitted["classes_dtype"]), list(fitted["classes"])
+        strings = all(isinstance(value, str) for value in classes)
+        if len(classes) != 2 or dtype.kind not in ("OU" if strings else "biuf"):
+            raise TypeError(f"classes cannot be {classes} of the type {dtype}")
+        self.classes_ = np.array(classes, dtype=dtype)
+        self._known_negatives = bool(fitted["known_negatives"])
         self.prior_ = check_prior(fitted["prior"], type(self).__name__)
         self.prior_estimate_ = None
         self.n_features_in_ = int(fitted["n_features"])
@@ -187,7 +195,7 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def _validate(self, X: Any, s: Any = "no_validation") -> Any:
         """Check features (and labels) as scikit-learn does; features become float32."""
         if isinstance(X, torch.Tensor):
-            X = X.detach().cpu().numpy()
+            X = X.detach().cpu().to(torch.float32).numpy()  # NumPy has no bfloat16
         if isinstance(s, torch.Tensor):
             s = s.detach().cpu().numpy()
         fitting = not isinstance(s, str)
@@ -205,30 +213,40 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def _allows_any_shape(self) -> bool:
         return False
 
-    def _find_prior(self, X: Any, codes: Labels, seed: int) -> float:
-        if self.prior == "auto":
-            self.prior_estimate_ = estimate_prior(
-                X[codes == 1], X[codes == 0], sampling=self.sampling, random_state=seed
-            )
-            return self.prior_estimate_.value
-        prior = float(self.prior)
+    def _check_labels(self, codes: Labels) -> None:
+        """Compare the labels with the parameters that say how to read them."""
         share = float(np.mean(codes == 1))
-        if self.sampling == "one-sample" and prior <= share:
+        if (
+            self.sampling == "one-sample"
+            and not self._risk().unlabelled_is_negative
+            and self.prior != "auto"
+            and float(self.prior) <= share
+        ):
             raise ParameterError(
                 f"The 'prior' parameter of {type(self).__name__} must be greater than the share of "
                 f"labelled rows, {share:.4g}, when sampling='one-sample': the labelled rows are "
-                f"part of the positives. Got {prior!r} instead; if the positives were collected "
-                "separately from the unlabelled rows, use sampling='two-sample'."
+                f"part of the positives. Got {self.prior!r} instead; if the positives were "
+                "collected separately from the unlabelled rows, use sampling='two-sample'."
             )
-        unused = int(np.sum(codes == -1)) if -1 not in self._risk().reads else 0
-        if unused:
+        if self._known_negatives and -1 not in self._risk().reads:
             warnings.warn(
-                f"{unused} known negatives are not used by risk={self._risk().name!r}; "
-                "risk='nnpnu' uses them.",
+                f"{np.sum(codes == -1)} known negatives are not used by "
+                f"risk={self._risk().name!r}; risk='nnpnu' uses them.",
                 UserWarning,
                 stacklevel=3,
             )
-        return prior
+
+    def _find_prior(self, X: Any, codes: Labels, seed: int) -> float:
+        if self.prior != "auto":
+            return float(self.prior)
+        if self._risk().unlabelled_is_negative:  # then nothing is hidden
+            return float(np.mean(codes == 1))
+        self.prior_estimate_ = estimate_prior(
+            X[codes == 1], X[codes == 0], sampling=self.sampling, random_state=seed
+        )
+        if self.sampling == "one-sample":  # from P ∪ U to the whole sample
+            return self.prior_estimate_.value * float(np.mean(codes >= 0))
+        return self.prior_estimate_.value
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -39,20 +39,20 @@ def fit_labels(s: Any) -> tuple[NDArray[Any], Labels]:
     return values, (s == values[1]).astype(np.int8)
 
 
-def encode(s: Any, classes: NDArray[Any]) -> Labels:
-    """Return the PU labels of further labels, for classes that `fit_labels` found."""
+def encode(s: Any, classes: NDArray[Any], *, known_negatives: bool = False) -> Labels:
+    """Return the PU labels of further labels, for classes that `fit_labels` found.
+
+    With `known_negatives` the labels of fit were −1, 0 and 1, and so are these.
+    """
     s = column_or_1d(s)
-    if _is_known_negatives(np.append(classes, 0)) and np.isin(0, s):
-        classes = np.array([-1, 0, 1])
-    unknown = np.setdiff1d(s, classes)
+    allowed = np.array([-1, 0, 1]) if known_negatives else classes
+    unknown = np.setdiff1d(s, allowed)
     if len(unknown):
         raise InputError(
-            f"The labels s must be among {classes.tolist()}, as in fit. Got {unknown[:5].tolist()} "
+            f"The labels s must be among {allowed.tolist()}, as in fit. Got {unknown[:5].tolist()} "
             "as well; for true labels use sklearn.metrics.accuracy_score on predict(X)."
         )
-    if len(classes) == 3:
-        return np.asarray(s, dtype=np.int8)
-    return np.asarray(s == classes[1], dtype=np.int8)
+    return np.asarray(s if known_negatives else s == classes[1], dtype=np.int8)
 
 
 def _is_known_negatives(values: NDArray[Any]) -> bool:
