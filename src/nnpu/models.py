@@ -247,9 +247,9 @@ def feature_scale(rows: Rows) -> tuple[Tensor, Tensor]:
 def _moments(batch: Tensor | SparseBatch) -> Tensor:
     """Sums and sums of squares per feature in float64, shape (2, n_features)."""
     if isinstance(batch, SparseBatch):
-        values = torch.stack([batch.values, batch.values**2]).double()
+        values = batch.values.double()
         sums = torch.zeros(2, batch.n_features, dtype=torch.float64)
-        return sums.index_add(1, batch.indices, values)
+        return sums.index_add(1, batch.indices, torch.stack([values, values**2]))
     x = batch.double()
     return torch.stack([x.sum(dim=0), (x**2).sum(dim=0)])
 
