@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import threading
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -25,6 +24,7 @@ from nnpu.risk import get_risk
 from nnpu.training import Training, TrainingSample, predict_scores, train
 from nnpu.training.loop import forward
 from nnpu.training.optimizers import check_optimizer
+from nnpu.training.seeds import seeded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["PUClassifier"]
 
 _OWNER = "PUClassifier"
-_BUILDING = threading.Lock()  # torch initialises weights from one generator for all threads
 
 
 class PUClassifier(BasePUClassifier):
@@ -54,7 +53,7 @@ class PUClassifier(BasePUClassifier):
         among all rows (one-sample). "auto" estimates it; see ``prior_estimate_``.
     module : torch.nn.Module, callable or None, default=None
         The network, with output of shape (n,) or (n, 1). An instance is copied and trained from
-        the weights it has; a callable is called, with the number of features if it takes an
+        the weights it has; a callable is called, with the number of features if it needs an
         argument. None is `nnpu.models.TabularNet`, which standardises the features itself; a
         module of one's own gets them as they are, as float32.
     risk : str or Risk, default="nnpu"
@@ -154,7 +153,8 @@ class PUClassifier(BasePUClassifier):
         check_optimizer(self.optimizer, _OWNER)
         check_number("lr", self.lr, _OWNER, low=0, include_low=False)
         check_number("weight_decay", self.weight_decay, _OWNER, low=0)
-        check_count("verbose", int(self.verbose), _OWNER, low=0)
+        if not isinstance(self.verbose, bool):
+            check_count("verbose", self.verbose, _OWNER, low=0)
         for name in ("batch_size", "epochs"):
             if getattr(self, name) != "auto":
                 check_count(name, getattr(self, name), _OWNER)
@@ -185,14 +185,16 @@ class PUClassifier(BasePUClassifier):
         if isinstance(self.module, nn.Module):
             module = copy.deepcopy(self.module)
         else:
-            with _BUILDING, torch.random.fork_rng():
-                torch.manual_seed(seed)
+            with seeded(seed):
                 if self.module is None:
                     module = TabularNet(*feature_scale(as_rows(rows)))
-                elif inspect.signature(self.module).parameters:
-                    module = self.module(n_features)
                 else:
-                    module = self.module()
+                    module = self.module(*[n_features] * _needs_argument(self.module))
+        if not isinstance(module, nn.Module):
+            raise ParameterError(
+                f"The 'module' parameter of {_OWNER} must be a torch.nn.Module, a callable that "
+                f"makes one, or None. It made {module!r} instead."
+            )
         if not any(parameter.requires_grad for parameter in module.parameters()):
             raise ParameterError(
                 f"The 'module' parameter of {_OWNER} must have parameters to train. Got "
@@ -233,7 +235,11 @@ class PUClassifier(BasePUClassifier):
         tensors, fitted = super()._state()
         fitted["history"] = self.history_
         fitted["own_module"] = self.module is not None
-        weights = {name: value.contiguous() for name, value in self.module_.state_dict().items()}
+        # Copies: safetensors refuses tensors that share memory, as tied weights do.
+        weights = {
+            name: value.detach().clone(memory_format=torch.contiguous_format)
+            for name, value in self.module_.state_dict().items()
+        }
         return tensors | weights, fitted
 
     def _restore(self, tensors: dict[str, Tensor], fitted: dict[str, Any], module: Any) -> None:
@@ -244,12 +250,22 @@ class PUClassifier(BasePUClassifier):
                 "pass it again, nnpu.load(folder, module=...)."
             )
         self.module = module
-        n_features = self.n_features_in_
-        blank = torch.zeros(n_features)
-        network = TabularNet(blank, blank) if module is None else self._build(None, n_features, 0)
+        network = (
+            _empty_net(tensors, self.n_features_in_)
+            if module is None
+            else self._build(None, self.n_features_in_, 0)
+        )
         network.load_state_dict(tensors)
         self.module_ = network.to(find_device(self.device)).eval()
         self.history_ = list(fitted["history"])
+
+
+def _empty_net(tensors: dict[str, Tensor], n_features: int) -> nn.Module:
+    """The default network for stored weights; a stranger's number of features allocates nothing."""
+    mean = tensors["standardise.mean"]
+    if mean.shape != (n_features,):
+        raise InputError(f"The weights are for {len(mean)} features, not for {n_features}.")
+    return TabularNet(mean, mean)
 
 
 def budget(n_rows: int, batch_size: int | str, epochs: int | str) -> tuple[int, int]:
@@ -278,16 +294,25 @@ def find_device(device: str | torch.device) -> torch.device:
         ) from error
 
 
+def _needs_argument(make: Callable[..., Any]) -> bool:
+    """Return whether a callable has an argument without a default: the number of features."""
+    return any(
+        parameter.default is parameter.empty
+        and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        for parameter in inspect.signature(make).parameters.values()
+    )
+
+
 def _probe(module: nn.Module, rows: Rows) -> None:
     """Pass two rows through the module, so that a wrong shape shows before the training."""
     batch = rows.take(torch.arange(min(2, len(rows))))
     was_training = module.training
     try:
-        with torch.inference_mode():
+        with torch.no_grad():  # not inference mode: lazy modules make their weights here
             forward(module.eval(), batch)
     except InputError as error:
         raise InputError(f"The 'module' parameter of {_OWNER}: {error}") from error
-    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+    except (RuntimeError, TypeError, ValueError, IndexError, AttributeError) as error:
         shape = tuple(batch.shape) if isinstance(batch, torch.Tensor) else "sparse"
         raise InputError(
             f"The 'module' parameter of {_OWNER} must take a batch of shape {shape}. "

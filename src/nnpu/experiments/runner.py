@@ -24,6 +24,7 @@ from nnpu.objective import Objective
 from nnpu.training import Training, TrainingSample, predict_scores, train
 from nnpu.training.batches import derive_seed
 from nnpu.training.history import evaluate
+from nnpu.training.seeds import seeded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -124,8 +125,7 @@ def run_one(run: Run, *, verbose: int = 0) -> list[Row]:
     objective = Objective(drawn.prior * method.prior_factor, risk=method.risk)
     judge = Objective(drawn.prior, risk=method.risk)
     seed = derive_seed(run.seed, run.sampling)
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)  # every method starts from the same weights
+    with seeded(seed):  # every method starts from the same weights
         model = NETWORKS[setting.model](data)
     curves: list[dict[str, float]] = []
     test = as_rows(data.x_test), torch.from_numpy(data.y_test)

@@ -17,6 +17,7 @@ from nnpu.training.history import EpochRecord, evaluate
 from nnpu.training.optimizers import discounted, make_optimizer, set_schedule
 from nnpu.training.options import Training
 from nnpu.training.progress import progress_bar
+from nnpu.training.seeds import seeded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +84,7 @@ def train(
     warm_up = objective.with_loss("logistic")
     history: History = []
     best = _Best(options)
-    with torch.random.fork_rng(), progress_bar(epochs, shown=verbose > 0) as bar:
+    with seeded(seed), progress_bar(epochs, shown=verbose > 0) as bar:
         for epoch in range(epochs):  # line 2
             torch.manual_seed(derive_seed(seed, epoch))
             record = EpochRecord()
