@@ -107,7 +107,16 @@ def load(
     try:
         classifier = known[name](**_parameters(config["parameters"]))
         classifier._restore(_tensors(path, weights), config["fitted"], module)
-    except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+    except InputError:
+        raise
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        AttributeError,
+        RuntimeError,
+    ) as error:
         raise InputError(f"{path / _CONFIG} does not describe a model: {error}") from error
     return classifier
 
