@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nnpu import PUClassifier, models
+from nnpu.training import Training
 
 
 def draw(n_p=60, n_u=200, d=4, prior=0.4, seed=0, gap=1.0):
@@ -42,6 +43,7 @@ def quick():
             "epochs": 3,
             "batch_size": 64,
             "random_state": 0,
+            "training": Training(),  # no averaging, which takes hundreds of steps
         }
         return PUClassifier(**(settings | changes))
 
