@@ -265,7 +265,8 @@ def _empty_net(tensors: dict[str, Tensor], n_features: int) -> nn.Module:
     mean = tensors["standardise.mean"]
     if mean.shape != (n_features,):
         raise InputError(f"The weights are for {len(mean)} features, not for {n_features}.")
-    return TabularNet(mean, mean)
+    # Two tensors: buffers that share one would both hold what is loaded last.
+    return TabularNet(torch.zeros_like(mean), torch.ones_like(mean))
 
 
 def budget(n_rows: int, batch_size: int | str, epochs: int | str) -> tuple[int, int]:

@@ -102,7 +102,7 @@ def load(
     config = _parse(path, text)
     known = {"PUClassifier": PUClassifier}
     name = config.get("estimator")
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise InputError(f"{path}: the estimator {name!r} is not known to this version of nnpu.")
     try:
         classifier = known[name](**_parameters(config["parameters"]))
