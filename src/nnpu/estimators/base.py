@@ -199,16 +199,17 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         if isinstance(s, torch.Tensor):
             s = s.detach().cpu().numpy()
         fitting = not isinstance(s, str)
-        return validate_data(
-            self,
-            X,
-            s,
-            reset=fitting,
-            accept_sparse="csr",
-            dtype=np.float32,
-            allow_nd=self._allows_any_shape(),
-            **({"y_numeric": False} if fitting else {}),
-        )
+        with np.errstate(over="ignore"):  # what float32 cannot hold is an error, not a warning
+            return validate_data(
+                self,
+                X,
+                s,
+                reset=fitting,
+                accept_sparse="csr",
+                dtype=np.float32,
+                allow_nd=self._allows_any_shape(),
+                **({"y_numeric": False} if fitting else {}),
+            )
 
     def _allows_any_shape(self) -> bool:
         return False
