@@ -121,11 +121,36 @@ def test_sparse_features_are_scaled_by_their_root_mean_square_and_not_centred():
     assert np.allclose(scale, np.sqrt((x.astype(float) ** 2).mean(axis=0)), rtol=1e-5)
 
 
-def test_standardise_gives_mean_zero_and_scale_one():
+def test_standardise_gives_mean_zero_and_scale_one_before_the_cut():
     x = torch.randn(500, 3, generator=torch.Generator().manual_seed(0)) * 4 + 9
-    z = models.Standardise(*models.feature_scale(as_rows(x)))(x)
+    z = models.Standardise(*models.feature_scale(as_rows(x)), limit=float("inf"))(x)
     assert torch.allclose(z.mean(dim=0), torch.zeros(3), atol=1e-4)
     assert torch.allclose(z.std(dim=0, correction=0), torch.ones(3), atol=1e-4)
+
+
+def test_standardise_cuts_at_three_deviations_dense_and_sparse():
+    one = torch.ones(1)
+    dense = models.Standardise(one, 2 * one)(torch.tensor([[1.0], [8.0], [-8.0], [2.0]]))
+    assert dense.flatten().tolist() == [0, 3, -3, 0.5]
+    rows = as_rows(sparse.csr_array(np.array([[10.0], [0.0], [4.0]])))
+    scaled = models.Standardise(0 * one, 2 * one)(rows.take(torch.arange(3)))
+    assert scaled.values.tolist() == [3, 2]
+
+
+def test_fast_dropout_drops_its_share_keeps_the_mean_and_follows_torchs_seed():
+    x = torch.ones(400, 250, requires_grad=True)
+    layer = models.FastDropout(0.3)
+    torch.manual_seed(1)
+    first = layer(x)
+    torch.manual_seed(1)
+    assert torch.equal(layer(x), first)
+    assert not torch.equal(layer(x), first)
+    dropped = (first == 0).double().mean().item()
+    assert abs(dropped - 77 / 256) < 5 * (0.3 * 0.7 / x.numel()) ** 0.5
+    assert abs(first.mean().item() - 1) < 0.01
+    first.sum().backward()
+    assert torch.equal(x.grad, first.detach())  # the same mask, the same scale
+    assert layer.eval()(x) is x
 
 
 @pytest.mark.parametrize("skip", [True, False])
