@@ -86,7 +86,7 @@ def train(
     best = _Best(options)
     with seeded(seed), progress_bar(epochs, shown=verbose > 0) as bar:
         for epoch in range(epochs):  # line 2
-            torch.manual_seed(derive_seed(seed, epoch))
+            _seed_torch(derive_seed(seed, epoch))
             record = EpochRecord()
             for step, rows in enumerate(plan.epoch(epoch)):  # lines 3 and 4
                 progress = (epoch + step / len(plan)) / epochs
@@ -161,6 +161,13 @@ def predict_scores(
         batches = (rows.take(part) for part in index.split(batch_size))
         parts = [forward(model, batch).float().cpu() for batch in batches]
     return torch.cat(parts) if parts else torch.empty(0)
+
+
+def _seed_torch(seed: int) -> None:
+    """Seed what a model draws from; `torch.manual_seed` costs more than a small step."""
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_available():
+        torch.cuda.manual_seed_all(seed)
 
 
 def _set_aside(
