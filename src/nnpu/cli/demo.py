@@ -8,10 +8,13 @@ import click
 
 __all__ = ["demo"]
 
-_WHAT_IT_SHOWS = """\
-Even digits are the positives. PN learned from 100 positives and 50 negatives; uPU and nnPU from
-the same 100 positives and 1,247 digits without a label. uPU drives its training risk below zero,
-which no true risk can be, and its test risk grows: it overfits. nnPU does not let it."""
+_SETTING = """\
+Even digits are the positives. PN learned from 100 positives and 50 negatives; uPU and nnPU from the
+same 100 positives and 1,247 digits without a label."""
+
+_OVERFITTED = """\
+uPU drove its training risk below zero, which no true risk can be, and is worse on test data for it:
+it overfitted. nnPU does not let its risk go there."""
 
 
 @click.command()
@@ -69,4 +72,8 @@ def demo(out: Path, epochs: int | None, seed: int, as_json: bool) -> None:
             f"{name:6}{result['training_risk']:>15.3f}{result['test_risk']:>12.3f}"
             f"{result['test_error']:>12.1%}"
         )
-    click.echo(f"\n{_WHAT_IT_SHOWS}\n\nFiles: {', '.join(files)}")
+    overfitted = results["uPU"]["training_risk"] < 0 and (
+        results["uPU"]["test_risk"] > results["nnPU"]["test_risk"]
+    )
+    click.echo(f"\n{_SETTING}{chr(10) + _OVERFITTED if overfitted else ''}")
+    click.echo(f"\nFiles: {', '.join(files)}")
