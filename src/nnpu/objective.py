@@ -70,6 +70,12 @@ class Objective:
         other.loss = get_loss(loss)
         return other
 
+    def with_shares(self, shares: tuple[float, float, float]) -> Objective:
+        """Return the same objective for batches drawn from samples of these shares."""
+        other = copy.copy(self)
+        other.shares = shares
+        return other
+
     @property
     def tolerance(self) -> float:
         """β, or infinity from prior · sup ℓ on, where nnPU is uPU (rounding cannot undo it)."""

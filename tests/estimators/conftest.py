@@ -43,7 +43,7 @@ def quick():
             "epochs": 3,
             "batch_size": 64,
             "random_state": 0,
-            "training": Training(),  # no averaging, which takes hundreds of steps
+            "training": Training(),  # plain Algorithm 1
         }
         return PUClassifier(**(settings | changes))
 

@@ -281,6 +281,22 @@ def test_nnpu_with_unlimited_tolerance_is_upu_where_upu_overfits():
     assert results["nnpu"][1]["train_risk"] >= 0
 
 
+def test_one_sample_shares_are_those_of_the_data_also_where_positives_are_recycled():
+    """2 P and 98 U in 20 batches: a sixth of a batch is P, and a fiftieth of the data.
+
+    The unlabelled term is 0.02 mean_P + 0.98 mean_U whatever the batch holds.
+    """
+    sample = make_sample(2, 98)
+    _, history = fit(
+        linear(), sample, Objective(0.4, sampling="one-sample"), batch_size=5, epochs=1, lr=1e-12
+    )
+    scores = predict_scores(linear(), sample.rows).double()
+    as_negative = torch.sigmoid(scores)
+    mean_p, mean_u = as_negative[:2].mean(), as_negative[2:].mean()
+    r = 0.02 * mean_p + 0.98 * mean_u - 0.4 * mean_p
+    assert history[0]["train_negative"] == pytest.approx(r.item(), rel=1e-5)
+
+
 def test_the_history_has_a_row_per_epoch_with_the_risks_and_their_parts():
     _, history = fit(linear(), make_sample(), epochs=4)
     assert [row["epoch"] for row in history] == [0, 1, 2, 3]
@@ -290,12 +306,24 @@ def test_the_history_has_a_row_per_epoch_with_the_risks_and_their_parts():
 
 def test_held_out_rows_are_not_trained_on_and_have_their_risks_recorded():
     model = Recorder()
-    _, history = fit(model, make_sample(), epochs=1, options=Training(validation_fraction=0.25))
-    trained = sum(len(x) for training, x in model.calls if training)
-    evaluated = sum(len(x) for training, x in model.calls if not training)
-    assert (trained, evaluated) == (90, 30)
+    _, history = fit(model, make_sample(), epochs=2, options=Training(validation_fraction=0.25))
+    trained, evaluated = (
+        [sorted(x.tolist()) for training, x in model.calls if training is mode]
+        for mode in (True, False)
+    )
+    assert sum(map(len, trained)) == 2 * 90  # in training mode after an evaluation too
+    assert evaluated[0] == evaluated[1]
+    assert len(evaluated[0]) == 30
+    assert not any(row in evaluated[0] for batch in trained for row in batch)
     extra = {"valid_risk", "valid_zero_one", "valid_positive", "valid_negative"}
-    assert extra <= set(history[0])
+    assert all(extra <= set(row) for row in history)
+
+
+def test_what_a_callback_draws_does_not_change_the_run():
+    """Dropout is a function of seed and epoch, which is what makes a run resumable."""
+    watching = Training(on_epoch_end=lambda row, model: torch.rand(3) is None)
+    plain, watched = (fit(small_net(), make_sample(), options=o)[0] for o in (None, watching))
+    assert torch.equal(weights(plain), weights(watched))
 
 
 def test_training_risks_fall_and_the_model_tells_the_classes_apart():

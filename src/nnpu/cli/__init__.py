@@ -52,7 +52,8 @@ def cli() -> None:
 def main(args: list[str] | None = None) -> Any:
     """Run the command line; the exit status is 0, 2 for an input error, 130 for Ctrl-C."""
     try:
-        return cli.main(args=args, prog_name="nnpu", standalone_mode=False)
+        args = sys.argv[1:] if args is None else args
+        return cli.main(args=args or ["--help"], prog_name="nnpu", standalone_mode=False)
     except click.exceptions.Abort:
         _fail("Interrupted.", 130)
     except KeyboardInterrupt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
@@ -66,16 +67,16 @@ def risk_panel(
         Whether the lowest mean test risk of each method is marked, as in Figure 3.
     """
     curves, marks = [], []
-    for method, fallback in zip(methods, _COLOURS, strict=False):
+    for method, fallback in zip(methods, itertools.cycle(_COLOURS), strict=False):
         colour = _METHOD_COLOURS.get(method, fallback)
         epochs, means, spreads = mean_and_spread(rows, method, f"test_{loss}")
         several = bool(np.any(spreads > 0))
         curves.append(Curve(method, epochs, means, spreads if several else None, colour))
-        if training:
-            epochs, means, _ = mean_and_spread(rows, method, f"train_{loss}")
-            curves.append(Curve(f"{method}, training", epochs, means, None, colour, "dashed"))
         if mark_best:
             best = int(np.argmin(means))
             marks.append((float(epochs[best]), float(means[best])))
+        if training:
+            epochs, means, _ = mean_and_spread(rows, method, f"train_{loss}")
+            curves.append(Curve(f"{method}, training", epochs, means, None, colour, "dashed"))
     name = "zero-one loss" if loss == "zero_one" else "sigmoid loss"
     return Panel(title, "epoch", f"risk ({name})", curves, marks=marks)

@@ -75,6 +75,7 @@ def train(
         One row per epoch.
     """
     options = options or Training()
+    objective = objective.with_shares(objective.shares or sample.shares)
     sample, held_out = _set_aside(sample, options, seed)
     plan = BatchPlan(sample.groups, batch_size, seed, options.least_per_batch)
     algorithm = make_optimizer(  # Algorithm 1, line 1
