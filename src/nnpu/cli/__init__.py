@@ -22,6 +22,7 @@ _COMMANDS = {
     "demo": "Train PN, uPU and nnPU on handwritten digits and show what happens.",
     "plan": "Say how precise a PU risk estimate will be, and what data to collect.",
     "reproduce": "Reproduce a part of the paper and say for each claim whether it held.",
+    "bench": "Compare our speed with the hardware's limit, as ratios.",
 }
 
 
