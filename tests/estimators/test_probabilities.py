@@ -20,7 +20,7 @@ from nnpu.training import Training
 @pytest.fixture
 def fitted(make_sample, quick):
     sample = make_sample(300, 1000, d=2, gap=0.7)
-    return quick(epochs=20).fit(sample.x, sample.s)
+    return quick(epochs=5).fit(sample.x, sample.s)
 
 
 @pytest.fixture
@@ -55,7 +55,8 @@ def test_calibration_does_not_change_the_predictions(fitted, held_out):
 
 def test_supervised_calibration_is_platts_at_the_prior_of_the_classifier(quick, make_sample):
     """Under risk="pn" with half the rows positive and prior 0.2: log-odds move by logit 0.2,
-    which alone would change some probabilities by 0.3; the ridge by about 0.01."""
+    which alone would change some probabilities by 0.3; the ridge by about 0.01.
+    """
     sample = make_sample(0, 4_000, d=2, prior=0.5, gap=0.7)
     labels = (sample.y == 1).astype(int)
     clf = quick(risk="pn", prior=0.2, epochs=2).fit(sample.x, labels).calibrate(sample.x, labels)
@@ -84,13 +85,14 @@ def test_rows_set_aside_for_validation_calibrate(make_sample, quick):
 
 def test_a_fit_without_validation_forgets_an_earlier_calibration(fitted, held_out):
     fitted.calibrate(held_out.x, held_out.s).choose_threshold(held_out.x, held_out.s, recall=0.5)
-    fitted.fit(held_out.x, held_out.s)
+    fitted.fit(held_out.x[:400], held_out.s[:400])
     assert (fitted.calibration_, fitted.threshold_) == (ScoreCalibration(1.0, 0.0), 0.0)
 
 
 def test_held_out_rows_that_cannot_calibrate_leave_the_scores_as_they_are(make_sample, quick):
     """Of 5 P and 7 U rows a fraction 0.35 is 2 and 2: half are labelled, more than 0.42 are
-    positive, which one sample cannot be."""
+    positive, which one sample cannot be.
+    """
     sample = make_sample(5, 7, d=2)
     options = Training(validation_fraction=0.35)
     clf = quick(sampling="one-sample", prior=0.42, training=options)

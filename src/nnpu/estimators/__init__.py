@@ -2,5 +2,6 @@
 
 from nnpu.estimators.network import PUClassifier
 from nnpu.estimators.storage import load
+from nnpu.estimators.wrapper import PUWrapper
 
-__all__ = ["PUClassifier", "load"]
+__all__ = ["PUClassifier", "PUWrapper", "load"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
@@ -234,6 +235,10 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         """Say who does not use known negatives, and what to do; empty if they are used."""
         return ""
 
+    def _estimation_model(self) -> Any:
+        """Return the model whose scores estimate the prior; None for the default."""
+        return None
+
     def _positive(self, X: Any) -> NDArray[np.bool_]:
         # In float64: NumPy would round the threshold to the type of the scores.
         above: NDArray[np.bool_] = self.decision_function(X).astype(np.float64) > self.threshold_
@@ -353,7 +358,11 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         if self._unlabelled_is_negative():  # then nothing is hidden
             return float(np.mean(codes == 1))
         self.prior_estimate_ = estimate_prior(
-            X[codes == 1], X[codes == 0], sampling=self.sampling, random_state=seed
+            _safe_indexing(X, np.flatnonzero(codes == 1)),
+            _safe_indexing(X, np.flatnonzero(codes == 0)),
+            sampling=self.sampling,
+            random_state=seed,
+            model=self._estimation_model(),
         )
         if self.sampling == "one-sample":  # from P ∪ U to the whole sample
             return self.prior_estimate_.value * float(np.mean(codes >= 0))
