@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nnpu import data, losses, metrics, models, risk, theory
     from nnpu.estimators import PUClassifier, PUWrapper, load
+    from nnpu.estimators.sensitivity import sensitivity
     from nnpu.objective import PULoss
     from nnpu.prior import PriorEstimate, estimate_prior
 
@@ -29,6 +30,7 @@ __all__ = [
     "metrics",
     "models",
     "risk",
+    "sensitivity",
     "theory",
 ]
 
@@ -39,6 +41,7 @@ _HOME = {
     "PriorEstimate": "nnpu.prior",
     "estimate_prior": "nnpu.prior",
     "load": "nnpu.estimators",
+    "sensitivity": "nnpu.estimators",
 }
 
 
