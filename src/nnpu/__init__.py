@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nnpu import data, losses, metrics, models, risk, theory
-    from nnpu.estimators import PUClassifier, load
+    from nnpu.estimators import PUClassifier, PUWrapper, load
+    from nnpu.estimators.sensitivity import sensitivity
     from nnpu.objective import PULoss
     from nnpu.prior import PriorEstimate, estimate_prior
 
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 __all__ = [
     "PUClassifier",
     "PULoss",
+    "PUWrapper",
     "PriorEstimate",
     "data",
     "estimate_prior",
@@ -28,15 +30,18 @@ __all__ = [
     "metrics",
     "models",
     "risk",
+    "sensitivity",
     "theory",
 ]
 
 _HOME = {
     "PUClassifier": "nnpu.estimators",
     "PULoss": "nnpu.objective",
+    "PUWrapper": "nnpu.estimators",
     "PriorEstimate": "nnpu.prior",
     "estimate_prior": "nnpu.prior",
     "load": "nnpu.estimators",
+    "sensitivity": "nnpu.estimators",
 }
 
 

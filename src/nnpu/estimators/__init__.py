@@ -1,6 +1,8 @@
 """The scikit-learn face: classifiers that differ only in how they fit scores."""
 
 from nnpu.estimators.network import PUClassifier
+from nnpu.estimators.sensitivity import sensitivity
 from nnpu.estimators.storage import load
+from nnpu.estimators.wrapper import PUWrapper
 
-__all__ = ["PUClassifier", "load"]
+__all__ = ["PUClassifier", "PUWrapper", "load", "sensitivity"]

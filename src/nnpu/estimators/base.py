@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
@@ -21,6 +21,8 @@ from sklearn.utils.validation import (
 )
 
 from nnpu import metrics
+from nnpu.calibration import ScoreCalibration
+from nnpu.estimators import cuts
 from nnpu.estimators.labels import encode, fit_labels
 from nnpu.parameters import ParameterError, check_prior, check_sampling
 from nnpu.prior import estimate_prior
@@ -32,9 +34,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
+    from nnpu.calibration import Threshold
     from nnpu.estimators.labels import Labels
     from nnpu.prior import PriorEstimate
-    from nnpu.risk import Risk
 
 __all__ = ["BasePUClassifier"]
 
@@ -50,6 +52,10 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         The class prior π_p that was given or estimated.
     prior_estimate_ : PriorEstimate or None
         How it was estimated, if it was.
+    calibration_ : ScoreCalibration
+        From scores to probabilities: the plain logistic function until `calibrate` is called.
+    threshold_ : float
+        `predict` calls a row positive if its score is greater: 0 until `choose_threshold`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -82,6 +88,7 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         self._prepare(X, codes, seed)
         self.prior_estimate_: PriorEstimate | None = None
         self.prior_ = self._find_prior(X, codes, seed)
+        self.calibration_, self.threshold_ = ScoreCalibration(1.0, 0.0), 0.0
         self._fit_scores(X, codes, seed)
         return self
 
@@ -100,18 +107,102 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         return self._scores(self._validate(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted class of each row: ``classes_[1]`` is the labelled class."""
-        positive = self.decision_function(X) > 0
+        """Return the predicted class of each row: ``classes_[1]`` is the labelled class.
+
+        It is that of the rows whose score is greater than ``threshold_``.
+        """
+        positive = self._positive(X)
         return np.asarray(self.classes_[positive.astype(int)])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probabilities of both classes, shape (n, 2), in the order of ``classes_``.
 
-        They are the logistic function of the scores: posteriors under `prior` as far as the loss
-        makes scores log-odds, as the logistic loss does.
+        They are ``calibration_`` of the scores. Before `calibrate` that is the logistic function:
+        posteriors under ``prior_`` only as far as the loss makes scores log-odds.
         """
-        positive = expit(self.decision_function(X).astype(np.float64))
+        scores = self.decision_function(X)
+        positive = self.calibration_(scores)
         return np.column_stack([1 - positive, positive])
+
+    def calibrate(self, X: Any, y: Any) -> Self:
+        """Make `predict_proba` a posterior, by rows that the classifier was not fitted to.
+
+        Slope and intercept are fitted to P and U under ``prior_``; see
+        `nnpu.calibration.fit_calibration`. ``threshold_`` stays, so that `predict` does too;
+        ``choose_threshold(at="half")`` then cuts where the probability is one half.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Held-out rows: rows of the training would make the probabilities too extreme.
+        y : array-like of shape (n,)
+            Their PU labels, as in `fit`.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from nnpu import PUClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> y = np.r_[np.ones(700), -np.ones(700)]       # 400 of the positives are labelled
+        >>> X, s = rng.normal(y[:, None], 1), np.r_[np.ones(400), np.zeros(1000)]
+        >>> clf = PUClassifier(0.3, random_state=0).fit(X[::2], s[::2]).calibrate(X[1::2], s[1::2])
+        >>> bool(abs(clf.predict_proba(X[s == 0])[:, 1].mean() - 0.3) < 0.05)
+        True
+        """
+        self.calibration_ = cuts.calibration(self, *self._held_out(X, y))
+        return self
+
+    def choose_threshold(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        at: str | None = None,
+        precision: float | None = None,
+        recall: float | None = None,
+    ) -> Threshold:
+        """Set ``threshold_``, where `predict` cuts the scores, without any negative.
+
+        Parameters
+        ----------
+        X, y
+            Rows that the classifier was not fitted to, and their PU labels, as in `calibrate`.
+        at : {"prior", "half"}, optional
+            "prior": predict as many positives as there are; precision equals recall there. "half":
+            where the calibrated probability is one half, the most accurate cut if it is right.
+        precision, recall : float, optional
+            The value to reach by PU estimates. Exactly one of `at`, `precision` and `recall`.
+
+        Returns
+        -------
+        Threshold
+            The cut, and an estimate with its 90 % interval: of the recall if a recall was asked
+            for, else of the precision. Both take ``prior_`` as known.
+        """
+        chosen = cuts.threshold(self, *self._held_out(X, y), at, precision, recall)
+        self.threshold_ = chosen.value
+        return chosen
+
+    def shift_prior(self, new_prior: float) -> Self:
+        """Return a copy for a population in which positives have another share.
+
+        Probabilities and threshold move as in `nnpu.calibration.shift_prior`: the log-odds by
+        logit π′ − logit π, and the cut so that it stays at the same probability. This is right if
+        each class looks the same there, and as far as probabilities are calibrated: call
+        `calibrate` first, and `choose_threshold` with ``at="prior"`` or a precision anew on rows
+        of that population where there are any.
+
+        Parameters
+        ----------
+        new_prior : float
+            π′, the share of positives where the classifier will be used.
+        """
+        check_is_fitted(self)
+        return cuts.shifted(self, new_prior)
 
     def score(self, X: Any, y: Any) -> float:
         """Return the PU accuracy under ``prior_`` from PU labels `y`: no true label is needed.
@@ -120,10 +211,9 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         by ``GridSearchCV`` goes the right way. It can leave [0, 1]. With true labels at hand use
         ``sklearn.metrics.accuracy_score``.
         """
-        predictions = (self.decision_function(X) > 0).astype(int)
-        codes = encode(y, self.classes_, known_negatives=self._known_negatives)
-        check_consistent_length(predictions, codes)
-        if self._risk().unlabelled_is_negative:
+        predictions = self._positive(X).astype(int)
+        codes = self._encode(predictions, y)
+        if self._unlabelled_is_negative():
             return float(np.mean(predictions == (codes == 1)))
         return metrics.pu_accuracy(codes, predictions, prior=self.prior_, sampling=self.sampling)
 
@@ -137,9 +227,31 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def _check_parameters(self) -> None:
         """Check every constructor parameter before any work is done."""
 
-    @abstractmethod
-    def _risk(self) -> Risk:
-        """Return the risk that is minimised."""
+    def _unlabelled_is_negative(self) -> bool:
+        """Return whether every row without a label is a negative: ordinary supervision."""
+        return False
+
+    def _ignores_negatives(self) -> str:
+        """Say who does not use known negatives, and what to do; empty if they are used."""
+        return ""
+
+    def _estimation_model(self) -> Any:
+        """Return the model whose scores estimate the prior; None for the default."""
+        return None
+
+    def _positive(self, X: Any) -> NDArray[np.bool_]:
+        # In float64: NumPy would round the threshold to the type of the scores.
+        above: NDArray[np.bool_] = self.decision_function(X).astype(np.float64) > self.threshold_
+        return above
+
+    def _encode(self, values: Any, y: Any) -> Labels:
+        codes = encode(y, self.classes_, known_negatives=self._known_negatives)
+        check_consistent_length(values, codes)
+        return codes
+
+    def _held_out(self, X: Any, y: Any) -> tuple[NDArray[np.float32], Labels]:
+        scores = self.decision_function(X)
+        return scores, self._encode(scores, y)
 
     def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
         """Do what can fail on bad input before the prior is estimated."""
@@ -161,6 +273,8 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             "prior": self.prior_,
             "known_negatives": self._known_negatives,
             "n_features": self.n_features_in_,
+            "calibration": vars(self.calibration_),
+            "threshold": self.threshold_,
         }
         if hasattr(self, "feature_names_in_"):
             fitted["feature_names"] = self.feature_names_in_.tolist()
@@ -177,6 +291,8 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         self.prior_ = check_prior(fitted["prior"], type(self).__name__)
         self.prior_estimate_ = None
         self.n_features_in_ = int(fitted["n_features"])
+        self.calibration_ = cuts.check_calibration(**fitted["calibration"])
+        self.threshold_ = cuts.check_finite("threshold", fitted["threshold"])
         if "feature_names" in fitted:
             self.feature_names_in_ = np.array(fitted["feature_names"], dtype=object)
 
@@ -219,7 +335,7 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         share = float(np.mean(codes == 1))
         if (
             self.sampling == "one-sample"
-            and not self._risk().unlabelled_is_negative
+            and not self._unlabelled_is_negative()
             and self.prior != "auto"
             and float(self.prior) <= share
         ):
@@ -229,10 +345,9 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
                 f"part of the positives. Got {self.prior!r} instead; if the positives were "
                 "collected separately from the unlabelled rows, use sampling='two-sample'."
             )
-        if self._known_negatives and -1 not in self._risk().reads:
+        if self._known_negatives and (reason := self._ignores_negatives()):
             warnings.warn(
-                f"{np.sum(codes == -1)} known negatives are not used by "
-                f"risk={self._risk().name!r}; risk='nnpnu' uses them.",
+                f"{np.sum(codes == -1)} known negatives are not used by {reason}",
                 UserWarning,
                 stacklevel=3,
             )
@@ -240,10 +355,14 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def _find_prior(self, X: Any, codes: Labels, seed: int) -> float:
         if self.prior != "auto":
             return float(self.prior)
-        if self._risk().unlabelled_is_negative:  # then nothing is hidden
+        if self._unlabelled_is_negative():  # then nothing is hidden
             return float(np.mean(codes == 1))
         self.prior_estimate_ = estimate_prior(
-            X[codes == 1], X[codes == 0], sampling=self.sampling, random_state=seed
+            _safe_indexing(X, np.flatnonzero(codes == 1)),
+            _safe_indexing(X, np.flatnonzero(codes == 0)),
+            sampling=self.sampling,
+            random_state=seed,
+            model=self._estimation_model(),
         )
         if self.sampling == "one-sample":  # from P ∪ U to the whole sample
             return self.prior_estimate_.value * float(np.mean(codes >= 0))

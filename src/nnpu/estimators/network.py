@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import inspect
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
 from nnpu.data.rows import as_rows
+from nnpu.estimators import cuts
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.losses import get_loss
 from nnpu.models import TabularNet, feature_scale
@@ -81,7 +83,8 @@ class PUClassifier(BasePUClassifier):
         1 shows progress.
     training : Training or None, default=None
         Schedule, averaging, validation, early stopping; see `nnpu.training.Training`. None is a
-        cosine schedule after a warm-up of a fifth of the steps under the logistic loss.
+        cosine schedule after a warm-up of a fifth of the steps under the logistic loss. Rows set
+        aside for validation also calibrate the probabilities.
 
     Attributes
     ----------
@@ -170,8 +173,12 @@ class PUClassifier(BasePUClassifier):
             )
         find_device(self.device)
 
-    def _risk(self) -> Risk:
-        return get_risk(self.risk)
+    def _unlabelled_is_negative(self) -> bool:
+        return get_risk(self.risk).unlabelled_is_negative
+
+    def _ignores_negatives(self) -> str:
+        risk = get_risk(self.risk)
+        return "" if -1 in risk.reads else f"risk={risk.name!r}; risk='nnpnu' uses them."
 
     def _allows_any_shape(self) -> bool:
         return self.module is not None
@@ -213,6 +220,7 @@ class PUClassifier(BasePUClassifier):
             sampling=self.sampling,
             shares=sample.shares,
         )
+        options = self.training or Training(schedule="cosine", warm_up=0.2)
         batch_size, epochs = budget(len(codes), self.batch_size, self.epochs)
         self.module_, self.history_ = train(
             self.module_,
@@ -224,9 +232,24 @@ class PUClassifier(BasePUClassifier):
             lr=self.lr,
             weight_decay=self.weight_decay,
             seed=seed,
-            options=self.training or Training(schedule="cosine", warm_up=0.2),
+            options=options,
             verbose=self.verbose,
         )
+        if options.validation_fraction > 0:
+            self._calibrate_on(sample.split(options.validation_fraction, seed)[1])
+
+    def _calibrate_on(self, held_out: TrainingSample) -> None:
+        """Calibrate on the rows that the training set aside, if they can."""
+        scores = predict_scores(self.module_, held_out.rows, index=held_out.index).numpy()
+        codes = held_out.s[held_out.index].numpy()
+        try:
+            self.calibration_ = cuts.calibration(self, scores, codes)
+        except (InputError, ParameterError) as error:
+            warnings.warn(
+                f"The held-out rows could not calibrate the probabilities: {error}",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _scores(self, X: Any) -> NDArray[np.float32]:
         return predict_scores(self.module_, as_rows(X)).numpy()

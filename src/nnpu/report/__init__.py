@@ -2,5 +2,13 @@
 
 from nnpu.report.curves import mean_and_spread, risk_panel
 from nnpu.report.figure import Curve, Panel, save_figure
+from nnpu.report.sensitivity import sensitivity_panels
 
-__all__ = ["Curve", "Panel", "mean_and_spread", "risk_panel", "save_figure"]
+__all__ = [
+    "Curve",
+    "Panel",
+    "mean_and_spread",
+    "risk_panel",
+    "save_figure",
+    "sensitivity_panels",
+]
