@@ -90,7 +90,7 @@ def read_batches(source: Path, *, block: int = _BLOCK) -> Iterator[Any]:
             read_options=pyarrow.csv.ReadOptions(block_size=block),
             parse_options=_parse_options(),
             convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+                column_types=dict.fromkeys(names, pa.large_string()), strings_can_be_null=False
             ),
         )
         yield from reader

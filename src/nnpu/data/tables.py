@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-__all__ = ["Table", "read_table"]
+__all__ = ["Table", "check_file", "read_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +73,20 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     (3, ['s', 'x'])
     """
     source = Path(path)
+    reader = check_file(source)
+    table = Table(reader(source), str(source))
+    _check_rows(table)
+    return table
+
+
+def check_file(source: Path) -> Callable[[Path], dict[str, Any]]:
+    """Return what reads a file of that name; an error if there is no such file, or it is empty."""
     reader = _reader(source)
     if not source.is_file():
         raise InputError(f"{source} is not there, or is not a file.")
     if source.stat().st_size == 0:
         raise InputError(f"{source} is empty.")
-    table = Table(reader(source), str(source))
-    _check_rows(table)
-    return table
+    return reader
 
 
 def _reader(source: Path) -> Callable[[Path], dict[str, Any]]:
