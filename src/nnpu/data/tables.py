@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.data.csvfile import check_unique, read_typed
 from nnpu.data.libsvm import open_text
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-__all__ = ["Table", "read_table"]
-
-_SNIFFED = 1 << 16  # bytes at the beginning of a text that are looked at
-_LONGEST_HEADER = 1 << 24
+__all__ = ["Table", "check_file", "read_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +46,7 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     """Read a table; its format is told by the file name.
 
     ``.csv`` and ``.csv.gz`` (UTF-8, a header line, commas), ``.parquet``, ``.npy``, ``.npz``,
-    ``.svm``, ``.libsvm`` and ``.svmlight`` (also with ``.gz``, ``.bz2`` or ``.xz``). CSV and
-    Parquet need pyarrow: ``pip install 'nnpu[tables]'``.
+    ``.svm``, ``.libsvm`` and ``.svmlight`` (also with ``.gz``, ``.bz2`` or ``.xz``).
 
     Parameters
     ----------
@@ -78,14 +73,20 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     (3, ['s', 'x'])
     """
     source = Path(path)
+    reader = check_file(source)
+    table = Table(reader(source), str(source))
+    _check_rows(table)
+    return table
+
+
+def check_file(source: Path) -> Callable[[Path], dict[str, Any]]:
+    """Return what reads a file of that name; an error if there is no such file, or it is empty."""
     reader = _reader(source)
     if not source.is_file():
         raise InputError(f"{source} is not there, or is not a file.")
     if source.stat().st_size == 0:
         raise InputError(f"{source} is empty.")
-    table = Table(reader(source), str(source))
-    _check_rows(table)
-    return table
+    return reader
 
 
 def _reader(source: Path) -> Callable[[Path], dict[str, Any]]:
@@ -109,26 +110,11 @@ def _check_rows(table: Table) -> None:
 
 
 def _read_csv(source: Path) -> dict[str, Any]:
-    pa = _pyarrow(source)
-    import pyarrow.csv
-
-    _check_header(source, _sniff(source))
-    options = pyarrow.csv.ParseOptions(newlines_in_values=True)
-    try:
-        with pa.input_stream(source) as stream:
-            table = pyarrow.csv.read_csv(stream, parse_options=options)
-    except pa.ArrowInvalid as error:
-        raise InputError(_ragged(source) or f"{source} is not a CSV table ({error}).") from error
-    except OSError as error:
-        raise InputError(f"{source} is damaged or incomplete ({error}).") from error
-    for name, kind in zip(table.column_names, table.schema.types, strict=True):
-        if kind == pa.binary():
-            raise InputError(f"{source}: column {name!r} is not UTF-8 text; save it as UTF-8.")
-    return _columns(table)
+    return _columns(read_typed(source))
 
 
 def _read_parquet(source: Path) -> dict[str, Any]:
-    pa = _pyarrow(source)
+    import pyarrow as pa
     import pyarrow.parquet
 
     try:
@@ -136,7 +122,7 @@ def _read_parquet(source: Path) -> dict[str, Any]:
         table = pyarrow.parquet.ParquetFile(source).read()
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{source} is not a Parquet file, or is damaged ({error}).") from error
-    _check_unique(source, table.column_names)
+    check_unique(source, table.column_names)
     return _columns(table)
 
 
@@ -177,85 +163,8 @@ def _load_numpy(source: Path) -> Any:
         ) from error
 
 
-def _pyarrow(source: Path) -> Any:
-    try:
-        import pyarrow
-    except ImportError:
-        raise InputError(
-            f"{source}: reading CSV and Parquet needs pyarrow: pip install 'nnpu[tables]'."
-        ) from None
-    return pyarrow
-
-
 def _columns(table: Any) -> dict[str, Any]:
     return {name: table.column(name).to_numpy() for name in table.column_names}
-
-
-def _sniff(source: Path) -> bytes:
-    """First bytes of the text; an error if they cannot be the beginning of a UTF-8 table."""
-    try:
-        with open_text(source) as stream:
-            head = stream.read(_SNIFFED)
-            if b"\n" not in head:  # a header of thousands of names
-                head += stream.readline(_LONGEST_HEADER)
-    except (OSError, EOFError) as error:
-        raise InputError(f"{source} is damaged or incomplete ({error}).") from error
-    if not head.strip():
-        raise InputError(f"{source} is empty.")
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{source} is UTF-16 text; save it as UTF-8.")
-    if b"\0" in head:
-        raise InputError(f"{source} is a binary file, not a CSV table.")
-    return head
-
-
-def _check_header(source: Path, head: bytes) -> None:
-    try:
-        text = head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "strict")
-    except UnicodeDecodeError as error:
-        cut = len(head) >= _SNIFFED and error.start > len(head) - 8  # in two, by our look at it
-        if not cut:
-            line = head[: error.start].count(b"\n") + 1
-            raise InputError(f"{source}, line {line}: not UTF-8 text; save it as UTF-8.") from None
-        text = head[: error.start].decode("utf-8", "ignore")
-    names = next(row for row in csv.reader(io.StringIO(text, newline="")) if row)
-    numbered = names == [str(number) for number in range(len(names))]  # pandas' default names
-    if all(_is_number(name) for name in names) and not numbered:
-        raise InputError(f"{source}: the first line holds numbers; add a header line of names.")
-    _check_unique(source, names)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _check_unique(source: Path, names: Iterable[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise InputError(f"{source}: two columns are named {name!r}; rename one.")
-        seen.add(name)
-
-
-def _ragged(source: Path) -> str | None:
-    """Message about the first row with too many or too few cells, with its line number."""
-    with io.TextIOWrapper(open_text(source), "utf-8-sig", "replace", newline="") as text:
-        reader = csv.reader(text)
-        expected = None
-        for row in reader:
-            if not row:
-                continue
-            expected = expected or len(row)
-            if len(row) != expected:
-                return (
-                    f"{source}, line {reader.line_num}: {len(row)} cells instead of {expected}, "
-                    f"the number of the header's names."
-                )
-    return None
 
 
 _TEXT = (".svm", ".libsvm", ".svmlight")

@@ -24,20 +24,26 @@ from nnpu.risk import RISKS, Risk
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from torch import Tensor, nn
 
     from nnpu.estimators.base import BasePUClassifier
 
-__all__ = ["SCHEMA", "load", "save"]
+__all__ = ["SCHEMA", "check_target", "load", "load_columns", "save"]
 
 SCHEMA = 1
 _WEIGHTS, _CONFIG, _SUMS = "model.safetensors", "config.json", "SHA256SUMS"
 _LARGEST_TEXT = 64 * 2**20  # bytes of config.json; a history of a million epochs is smaller
 
 
-def save(classifier: BasePUClassifier, folder: str | os.PathLike[str]) -> Path:
+def save(
+    classifier: BasePUClassifier,
+    folder: str | os.PathLike[str],
+    *,
+    columns: Sequence[Mapping[str, Any]] | None = None,
+    notes: Mapping[str, str] | None = None,
+) -> Path:
     """Write a fitted classifier to a folder, which appears complete or not at all.
 
     Parameters
@@ -46,6 +52,10 @@ def save(classifier: BasePUClassifier, folder: str | os.PathLike[str]) -> Path:
         Fitted.
     folder : path-like
         A new folder, or one with a model in it, which is replaced.
+    columns : sequence of mappings, optional
+        How a table becomes the features, as `nnpu.data.columns.ColumnPlan.to_json` says it.
+    notes : mapping of str to str, optional
+        Further text files by name, for people: loading does not read them.
     """
     tensors, fitted = classifier._state()
     config = {
@@ -56,15 +66,17 @@ def save(classifier: BasePUClassifier, folder: str | os.PathLike[str]) -> Path:
         "parameters": _plain_parameters(classifier),
         "fitted": fitted,
     }
-    target = Path(folder)
-    if target.exists() and not (target / _SUMS).is_file():
-        raise InputError(f"{target} exists and is no model folder; choose another name.")
+    if columns is not None:
+        config["columns"] = list(columns)
+    target = check_target(folder)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=TEMPORARY_PREFIX, dir=target.parent))
     try:
         _write(temporary / _WEIGHTS, safetensors.torch.save(tensors))
         _write(temporary / _CONFIG, json.dumps(config, indent=1, allow_nan=False).encode())
         _write(temporary / _SUMS, _sums(temporary).encode())
+        for name, text in (notes or {}).items():
+            _write(temporary / name, text.encode())
         sync(temporary)
         temporary.chmod(0o755)
         if target.exists():
@@ -75,6 +87,20 @@ def save(classifier: BasePUClassifier, folder: str | os.PathLike[str]) -> Path:
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return target
+
+
+def check_target(folder: str | os.PathLike[str]) -> Path:
+    """Return the path of a model folder to write; an error if something else is there."""
+    target = Path(folder)
+    if target.exists() and not (target / _SUMS).is_file():
+        raise InputError(f"{target} exists and is no model folder; choose another name.")
+    return target
+
+
+def load_columns(folder: str | os.PathLike[str]) -> Any:
+    """Return how a table becomes the features of a model, as plain values; None if not stored."""
+    path = Path(folder)
+    return _parse(path, _read_checked(path)[1]).get("columns")
 
 
 def load(

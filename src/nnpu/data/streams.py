@@ -1,0 +1,141 @@
+"""A user's file as a stream of batches of rows: memory does not grow with a CSV or Parquet file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nnpu.data.csvfile import check_unique, read_batches
+from nnpu.data.tables import check_file, read_table
+from nnpu.parameters import InputError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+__all__ = ["Batch", "read_rows", "stream_rows"]
+
+_ROWS = 16_384  # of a batch, where the format does not decide
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows of a file.
+
+    Parameters
+    ----------
+    columns : dict
+        pyarrow arrays by name. The cells of a CSV file are all strings.
+    matrices : dict
+        Arrays of two or more dimensions and sparse matrices by name (NPZ, SVMlight).
+    n_rows : int
+        Number of rows.
+    first : int
+        Number of rows of the file before these.
+    source : str
+        Path of the file.
+    """
+
+    columns: dict[str, Any]
+    matrices: dict[str, Any]
+    n_rows: int
+    first: int
+    source: str
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all columns and matrices."""
+        return [*self.columns, *self.matrices]
+
+
+def stream_rows(path: str | os.PathLike[str]) -> Iterator[Batch]:
+    r"""Yield the rows of a file in order, a batch at a time.
+
+    CSV and Parquet are read as they are needed; NPY, NPZ and SVMlight files are read whole.
+
+    Parameters
+    ----------
+    path : path-like
+        See `nnpu.data.read_table` for the formats.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "table.csv"
+    >>> _ = path.write_text("age,s\n31,1\n45,\n")
+    >>> [(batch.n_rows, batch.columns["age"].to_pylist()) for batch in stream_rows(path)]
+    [(2, ['31', '45'])]
+    """
+    source = Path(path)
+    check_file(source)
+    name = source.name.lower()
+    if name.endswith((".csv", ".csv.gz")):
+        yield from _numbered(read_batches(source), source)
+    elif name.endswith(".parquet"):
+        yield from _numbered(_parquet_batches(source), source)
+    else:
+        yield _from_arrays(source)
+
+
+def read_rows(path: str | os.PathLike[str]) -> Batch:
+    """Return all rows of a file as one batch; no row at all is an error.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "table.npz"
+    >>> np.savez(path, x=np.zeros((3, 2)), s=np.array([1, 0, 0]))
+    >>> batch = read_rows(path)
+    >>> batch.n_rows, sorted(batch.names)
+    (3, ['s', 'x'])
+    """
+    import pyarrow as pa
+
+    batches = list(stream_rows(path))
+    if not batches:
+        raise InputError(f"{path} has no rows.")
+    if len(batches) == 1:
+        return batches[0]
+    columns = {
+        name: pa.chunked_array([batch.columns[name] for batch in batches]).combine_chunks()
+        for name in batches[0].columns
+    }
+    return Batch(columns, {}, sum(batch.n_rows for batch in batches), 0, str(path))
+
+
+def _numbered(batches: Iterator[Any], source: Path) -> Iterator[Batch]:
+    first = 0
+    for batch in batches:
+        if batch.num_rows:
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            yield Batch(columns, {}, batch.num_rows, first, str(source))
+            first += batch.num_rows
+
+
+def _parquet_batches(source: Path) -> Iterator[Any]:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    try:
+        # One file, as it is: no reading of folder names as columns.
+        with pyarrow.parquet.ParquetFile(source) as file:
+            check_unique(source, file.schema_arrow.names)
+            yield from file.iter_batches(batch_size=_ROWS)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{source} is not a Parquet file, or is damaged ({error}).") from error
+
+
+def _from_arrays(source: Path) -> Batch:
+    import pyarrow as pa
+
+    table = read_table(source)
+    columns, matrices = {}, {}
+    for name, array in table.columns.items():
+        if getattr(array, "ndim", 1) == 1 and isinstance(array, np.ndarray):
+            columns[name] = pa.array(array, from_pandas=True)  # NaN is a missing cell
+        else:
+            matrices[name] = array
+    return Batch(columns, matrices, table.n_rows, 0, str(source))
