@@ -21,7 +21,7 @@ from nnpu.parameters import (
     check_number,
 )
 from nnpu.risk import get_risk
-from nnpu.training import Training, TrainingSample, predict_scores, train
+from nnpu.training import DEFAULT_TRAINING, Training, TrainingSample, predict_scores, train
 from nnpu.training.loop import forward
 from nnpu.training.optimizers import check_optimizer
 from nnpu.training.seeds import seeded
@@ -80,8 +80,9 @@ class PUClassifier(BasePUClassifier):
     verbose : int, default=0
         1 shows progress.
     training : Training or None, default=None
-        Schedule, averaging, validation, early stopping; see `nnpu.training.Training`. None is a
-        cosine schedule after a warm-up of a fifth of the steps under the logistic loss.
+        Schedule, averaging, validation, early stopping, checkpoints; see
+        `nnpu.training.Training`. None is `DEFAULT_TRAINING`: a cosine schedule after a warm-up
+        of a fifth of the steps under the logistic loss.
 
     Attributes
     ----------
@@ -224,7 +225,7 @@ class PUClassifier(BasePUClassifier):
             lr=self.lr,
             weight_decay=self.weight_decay,
             seed=seed,
-            options=self.training or Training(schedule="cosine", warm_up=0.2),
+            options=self.training or DEFAULT_TRAINING,
             verbose=self.verbose,
         )
 
