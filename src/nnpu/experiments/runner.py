@@ -1,7 +1,7 @@
 """Runs a setting: every method on every sampling, each run to a file of its own.
 
 A run is a pure function of its setting, method, sampling and seed. A finished run is never run
-again; one that was killed leaves no file and is run anew, with the same result to the last bit.
+again; one that was killed goes on from its last checkpoint, with the same result to the last bit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ from nnpu.experiments.networks import NETWORKS
 from nnpu.experiments.tables import read_table, write_table
 from nnpu.losses import LOSSES
 from nnpu.objective import Objective
-from nnpu.training import Training, TrainingSample, predict_scores, train
+from nnpu.training import (
+    Training,
+    TrainingSample,
+    checkpoints_beside,
+    predict_scores,
+    train,
+)
 from nnpu.training.batches import derive_seed
 from nnpu.training.history import evaluate
 from nnpu.training.seeds import seeded
@@ -37,6 +43,16 @@ if TYPE_CHECKING:
     from nnpu.experiments.tables import Row
 
 __all__ = ["Run", "run_all", "run_one"]
+
+_CURVES = (
+    "train_risk",
+    "train_zero_one",
+    "train_positive",
+    "train_negative",
+    "test_risk",
+    "test_zero_one",
+    "corrected",
+)
 
 
 @dataclass(frozen=True)
@@ -76,10 +92,11 @@ def run_all(
     rows: list[Row] = []
     for number, run in enumerate(runs := list(_runs(settings, seed)), start=1):
         path = folder / run.file_name
-        if not path.exists():
-            if verbose:
-                _say(number, len(runs), run)
-            write_table(path, run_one(run, verbose=verbose))
+        with checkpoints_beside(path, Training()) as training:
+            if not path.exists():
+                if verbose:
+                    _say(number, len(runs), run)
+                write_table(path, run_one(run, training=training, verbose=verbose))
         rows += read_table(path)
     return rows
 
@@ -107,8 +124,18 @@ def _load(name: str) -> Dataset:
     return _loaded[name]
 
 
-def run_one(run: Run, *, verbose: int = 0) -> list[Row]:
-    """Train one method on one sampling and return its curves, one row per epoch and curve."""
+def run_one(run: Run, *, training: Training | None = None, verbose: int = 0) -> list[Row]:
+    """Train one method on one sampling and return its curves, one row per epoch and curve.
+
+    Parameters
+    ----------
+    run : Run
+        What to train.
+    training : Training, optional
+        Options such as where to keep checkpoints.
+    verbose : int
+        1 shows progress.
+    """
     setting, method = run.setting, run.method
     data = _load(setting.dataset)
     n_n = negative_count(data.prior, setting.n_p) if setting.n_n is None else setting.n_n
@@ -127,18 +154,15 @@ def run_one(run: Run, *, verbose: int = 0) -> list[Row]:
     seed = derive_seed(run.seed, run.sampling)
     with seeded(seed):  # every method starts from the same weights
         model = NETWORKS[setting.model](data)
-    curves: list[dict[str, float]] = []
     test = as_rows(data.x_test), torch.from_numpy(data.y_test)
 
-    def measure(row: Any, current: nn.Module) -> None:
-        scores = predict_scores(current, sample.rows)
-        curves.append(
-            {f"train_{name}": value for name, value in evaluate(judge, scores, sample.s).items()}
-            | _test_risks(current, *test)
-            | {"corrected": row["corrected"]}
-        )
+    def measure(row: dict[str, float], current: nn.Module) -> None:
+        """Put the risks at the epoch's end in place of those along its steps."""
+        risks = evaluate(judge, predict_scores(current, sample.rows), sample.s)
+        row |= {f"train_{name}": value for name, value in risks.items()}
+        row |= _test_risks(current, *test)
 
-    train(
+    _, history = train(
         model,
         sample,
         objective,
@@ -148,7 +172,7 @@ def run_one(run: Run, *, verbose: int = 0) -> list[Row]:
         lr=setting.lr,
         weight_decay=setting.weight_decay,
         seed=seed,
-        options=Training(on_epoch_end=measure),
+        options=replace(training or Training(), on_epoch_end=measure),
         verbose=verbose,
     )
     return [
@@ -159,10 +183,10 @@ def run_one(run: Run, *, verbose: int = 0) -> list[Row]:
             "sampling": run.sampling,
             "epoch": epoch,
             "curve": curve,
-            "value": value,
+            "value": row[curve],
         }
-        for epoch, values in enumerate(curves, start=1)
-        for curve, value in values.items()
+        for epoch, row in enumerate(history, start=1)
+        for curve in _CURVES
     ]
 
 

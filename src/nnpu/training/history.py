@@ -49,6 +49,26 @@ class EpochRecord:
         self._s.append(s)
         self._corrected.append(terms.corrected)
 
+    def state(self) -> dict[str, Tensor]:
+        """Return what was added so far as three tensors."""
+        if not self._scores:
+            return {}
+        return {
+            "scores": torch.cat(self._scores),
+            "s": torch.cat(self._s),
+            "corrected": torch.stack(self._corrected),
+        }
+
+    @classmethod
+    def restored(cls, state: dict[str, Tensor], device: torch.device) -> EpochRecord:
+        """Return the record of which `state` is the state."""
+        record = cls()
+        if state:
+            record._scores = [state["scores"].to(device)]
+            record._s = [state["s"].to(device)]
+            record._corrected = list(state["corrected"].to(device).unbind())
+        return record
+
     def summary(self, objective: Objective, epoch: int) -> dict[str, float]:
         """Return the row of history: training risks over all rows as they were scored."""
         values = evaluate(objective, torch.cat(self._scores), torch.cat(self._s))

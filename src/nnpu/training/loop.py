@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import copy
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from nnpu.data.rows import SparseBatch
 from nnpu.objective import flat_scores
 from nnpu.parameters import InputError
 from nnpu.training.batches import BatchPlan, derive_seed
-from nnpu.training.history import EpochRecord, evaluate
+from nnpu.training.history import evaluate
+from nnpu.training.identity import run_identity
 from nnpu.training.optimizers import discounted, make_optimizer, set_schedule
 from nnpu.training.options import Training
 from nnpu.training.progress import progress_bar
+from nnpu.training.resume import resumable
+from nnpu.training.run import Run
 from nnpu.training.seeds import seeded
 
 if TYPE_CHECKING:
@@ -27,11 +29,10 @@ if TYPE_CHECKING:
     from nnpu.data.rows import Rows
     from nnpu.objective import Objective
     from nnpu.risk import Terms
+    from nnpu.training.run import History
     from nnpu.training.sample import TrainingSample
 
 __all__ = ["forward", "predict_scores", "train", "train_step"]
-
-History = list[dict[str, float]]
 
 
 def train(
@@ -63,7 +64,8 @@ def train(
     seed : int
         Decides the mini-batches and what the model itself draws, such as dropout.
     options : Training, optional
-        Schedule, averaging, validation and early stopping.
+        Schedule, averaging, validation, early stopping, and checkpoints: with
+        ``Training(checkpoint=folder)`` a run that was killed goes on where it was.
     verbose : int
         1 shows a progress bar.
 
@@ -76,33 +78,45 @@ def train(
     """
     options = options or Training()
     objective = objective.with_shares(objective.shares or sample.shares)
+    identity = partial(
+        run_identity,
+        model,
+        sample,
+        objective,
+        options,
+        epochs=epochs,
+        batch_size=batch_size,
+        optimizer=optimizer,
+        lr=lr,
+        weight_decay=weight_decay,
+        seed=seed,
+    )
     sample, held_out = _set_aside(sample, options, seed)
     plan = BatchPlan(sample.groups, batch_size, seed, options.least_per_batch)
     algorithm = make_optimizer(  # Algorithm 1, line 1
         optimizer, model.parameters(), lr=lr, weight_decay=weight_decay
     )
-    averaged = _average_of(model, options.averaging)
     warm_up = objective.with_loss("logistic")
-    history: History = []
-    best = _Best(options)
-    with seeded(seed), progress_bar(epochs, shown=verbose > 0) as bar:
-        for epoch in range(epochs):  # line 2
-            _seed_torch(derive_seed(seed, epoch))
-            record = EpochRecord()
-            for step, rows in enumerate(plan.epoch(epoch)):  # lines 3 and 4
-                progress = (epoch + step / len(plan)) / epochs
+    run = Run(model, algorithm, options)
+    with (
+        seeded(seed),
+        resumable(run, options, identity),
+        progress_bar(epochs, shown=verbose > 0) as bar,
+    ):
+        while run.epoch < epochs and not run.stopped:  # line 2
+            run.begin_epoch(derive_seed(seed, run.epoch))
+            for rows in run.batches(plan):  # lines 3 and 4
+                progress = (run.epoch + run.step / len(plan)) / epochs
                 set_schedule(algorithm, lr, options.schedule, progress)
                 aim = warm_up if progress < options.warm_up else objective
-                record.add(*train_step(model, sample, rows, aim, algorithm))
-                if averaged:
-                    averaged.update_parameters(model)
-            current = averaged.module if averaged else model
-            history.append({"epoch": epoch, **record.summary(objective, epoch)})
-            history[-1] |= _validate(current, held_out, objective)
-            bar.update(history[-1])
-            if best.should_stop(history[-1], current):
-                break
-    return best.restored(averaged.module if averaged else model), history
+                run.record.add(*train_step(model, sample, rows, aim, algorithm))
+                if run.averaged:
+                    run.averaged.update_parameters(model)
+            row = {"epoch": run.epoch, **run.record.summary(objective, run.epoch)}
+            row |= _validate(run.current, held_out, objective)
+            bar.update(row)
+            run.end_epoch(row)
+    return run.result(), run.history
 
 
 def train_step(
@@ -164,26 +178,12 @@ def predict_scores(
     return torch.cat(parts) if parts else torch.empty(0)
 
 
-def _seed_torch(seed: int) -> None:
-    """Seed what a model draws from; `torch.manual_seed` costs more than a small step."""
-    torch.default_generator.manual_seed(seed)
-    if torch.cuda.is_available():
-        torch.cuda.manual_seed_all(seed)
-
-
 def _set_aside(
     sample: TrainingSample, options: Training, seed: int
 ) -> tuple[TrainingSample, TrainingSample | None]:
     if options.validation_fraction == 0:
         return sample, None
     return sample.split(options.validation_fraction, seed)
-
-
-def _average_of(model: nn.Module, decay: float) -> Any:
-    """Keep an exponential moving average of weights and buffers, if one is wanted."""
-    if decay == 0:
-        return None
-    return AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(decay), use_buffers=True)
 
 
 def _validate(
@@ -194,29 +194,3 @@ def _validate(
     scores = predict_scores(model, held_out.rows, index=held_out.index)
     values = evaluate(objective, scores, held_out.s[held_out.index])
     return {f"valid_{name}": value for name, value in values.items()}
-
-
-class _Best:
-    """Early stopping: the best weights so far and how long ago they were seen."""
-
-    def __init__(self, options: Training) -> None:
-        self.options = options
-        self.value, self.epoch = float("inf"), 0
-        self.weights: dict[str, Any] | None = None
-
-    def should_stop(self, row: dict[str, float], model: nn.Module) -> bool:
-        """Take note of an epoch; return whether it was the last."""
-        asked = self.options.on_epoch_end is not None and self.options.on_epoch_end(row, model)
-        if self.options.patience is None:
-            return bool(asked)
-        value, epoch = row[f"valid_{self.options.monitor}"], int(row["epoch"])
-        if value < self.value:
-            self.value, self.epoch = value, epoch
-            self.weights = copy.deepcopy(model.state_dict())
-        return bool(asked) or epoch - self.epoch >= self.options.patience
-
-    def restored(self, model: nn.Module) -> nn.Module:
-        """Return the model with its best weights if they were kept."""
-        if self.weights is not None:
-            model.load_state_dict(self.weights)
-        return model

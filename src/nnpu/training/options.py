@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Literal
 
 from torch import nn
 
-from nnpu.parameters import check_choice, check_count, check_number
+from nnpu.parameters import ParameterError, check_choice, check_count, check_number
 
-__all__ = ["EpochEnd", "Training"]
+__all__ = ["DEFAULT_TRAINING", "EpochEnd", "Training"]
 
 #: Called after every epoch with the row of history just made and the model as it is.
-EpochEnd = Callable[[Mapping[str, float], nn.Module], Any]
+EpochEnd = Callable[[dict[str, float], nn.Module], Any]
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,18 @@ class Training:
     least_per_batch : int, default=1
         Rows of each sample that every batch holds at the least; see `BatchPlan`.
     on_epoch_end : callable, optional
-        Called with the newest row of the history and the model; return True to stop.
+        Called with the newest row of the history and the model; return True to stop. Numbers that
+        it adds to the row become part of the history; what it keeps elsewhere is not in a
+        checkpoint. A resumed run may call it again for the last epoch before the interruption.
+    checkpoint : path-like, optional
+        A folder for checkpoints. If it holds one of the same run (data, model, objective, options
+        and seed), that run goes on where it was and ends in the same bits as if it had never
+        stopped. It disappears when the run is done. None keeps no checkpoints.
+    checkpoint_every : int or timedelta, default=timedelta(seconds=30)
+        Steps, or time, between two checkpoints. An interruption by the keyboard writes one too.
+    keep_checkpoint : bool, default=False
+        Whether the folder stays, with the finished run in it, for a caller who removes it once
+        the result is stored; see `checkpoints_beside`.
 
     Examples
     --------
@@ -57,6 +70,9 @@ class Training:
     monitor: Literal["risk", "zero_one"] = "zero_one"
     least_per_batch: int = 1
     on_epoch_end: EpochEnd | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    checkpoint_every: int | timedelta = timedelta(seconds=30)
+    keep_checkpoint: bool = False
 
     def __post_init__(self) -> None:
         owner = "Training"
@@ -73,6 +89,13 @@ class Training:
             include_high=False,
         )
         check_count("least_per_batch", self.least_per_batch, owner)
+        if not isinstance(self.checkpoint, str | os.PathLike | None):
+            raise ParameterError(
+                f"The 'checkpoint' parameter of {owner} must be the path of a folder or None. "
+                f"Got {self.checkpoint!r} instead."
+            )
+        if not isinstance(self.checkpoint_every, timedelta):
+            check_count("checkpoint_every", self.checkpoint_every, owner)
         if self.patience is not None:
             check_count("patience", self.patience, owner)
             check_number(
@@ -84,3 +107,7 @@ class Training:
                 include_low=False,
                 include_high=False,
             )
+
+
+#: What `PUClassifier` does unless told otherwise.
+DEFAULT_TRAINING = Training(schedule="cosine", warm_up=0.2)
