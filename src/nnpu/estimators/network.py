@@ -48,72 +48,67 @@ _OWNER = "PUClassifier"
 class PUClassifier(BasePUClassifier):
     """A classifier from labelled positives and unlabelled data: nnPU with a neural network.
 
-        Parameters
-        ----------
-        prior : float or "auto", default="auto"
-            The class prior π_p: the share of positives among the unlabelled rows (two-sample) or
-            among all rows (one-sample). "auto" estimates it; see ``prior_estimate_``.
-        module : torch.nn.Module, callable or None, default=None
-            The network, with output of shape (n,) or (n, 1). An instance is copied and trained from
-            the weights it has; a callable is called, with the number of features if it needs an
-            argument. None is `nnpu.models.TabularNet`, which standardises the features itself; a
-            module of one's own gets them as they are, as float32.
-        risk : str or Risk, default="nnpu"
-            What is minimised; see `nnpu.PULoss`.
-        loss : str, Loss or callable, default="sigmoid"
-            A name of Table 1 or any function of the margin.
-        beta, gamma : float, default=0.0, 1.0
-            Algorithm 1's tolerance, and its discount of the step size where r < −β.
-        sampling : {"two-sample", "one-sample"}, default="two-sample"
-            "two-sample": the positives were collected separately from the unlabelled rows.
-            "one-sample": all rows are one sample, and some of its positives got a label.
-        optimizer : str or callable, default="adam"
-            "adam", "adamw", "adagrad", "rmsprop", "sgd", or a torch optimiser class.
-        lr, weight_decay : float, default=3e-3, 2e-3
-            Step size η, and ℓ2 regularisation.
-        batch_size, epochs : int or "auto", default="auto"
-            "auto" goes by the number of rows: batches of 256 (fewer where there are fewer than 1,024
-            rows, up to 1,024 from 100,000 rows on), and 1,000 steps, but at least 20 epochs.
-        device : str, default="auto"
-            Where to train; "auto" takes a CUDA device if there is one.
-        random_state : int, RandomState or None, default=None
-            Decides weights, batches and held-out rows: the same seed on the same machine gives the
-            same bits.
-        verbose : int, default=0
-            1 shows progress.
-        training : Training or None, default=None
-    <<<<<<< HEAD
-            Schedule, averaging, validation, early stopping; see `nnpu.training.Training`. None is a
-            cosine schedule after a warm-up of a fifth of the steps under the logistic loss. Rows set
-            aside for validation also calibrate the probabilities.
-    =======
-            Schedule, averaging, validation, early stopping, checkpoints; see
-            `nnpu.training.Training`. None is `DEFAULT_TRAINING`: a cosine schedule after a warm-up
-            of a fifth of the steps under the logistic loss.
-    >>>>>>> resume
+    Parameters
+    ----------
+    prior : float or "auto", default="auto"
+        The class prior π_p: the share of positives among the unlabelled rows (two-sample) or
+        among all rows (one-sample). "auto" estimates it; see ``prior_estimate_``.
+    module : torch.nn.Module, callable or None, default=None
+        The network, with output of shape (n,) or (n, 1). An instance is copied and trained from
+        the weights it has; a callable is called, with the number of features if it needs an
+        argument. None is `nnpu.models.TabularNet`, which standardises the features itself; a
+        module of one's own gets them as they are, as float32.
+    risk : str or Risk, default="nnpu"
+        What is minimised; see `nnpu.PULoss`.
+    loss : str, Loss or callable, default="sigmoid"
+        A name of Table 1 or any function of the margin.
+    beta, gamma : float, default=0.0, 1.0
+        Algorithm 1's tolerance, and its discount of the step size where r < −β.
+    sampling : {"two-sample", "one-sample"}, default="two-sample"
+        "two-sample": the positives were collected separately from the unlabelled rows.
+        "one-sample": all rows are one sample, and some of its positives got a label.
+    optimizer : str or callable, default="adam"
+        "adam", "adamw", "adagrad", "rmsprop", "sgd", or a torch optimiser class.
+    lr, weight_decay : float, default=3e-3, 2e-3
+        Step size η, and ℓ2 regularisation.
+    batch_size, epochs : int or "auto", default="auto"
+        "auto" goes by the number of rows: batches of 256 (fewer where there are fewer than 1,024
+        rows, up to 1,024 from 100,000 rows on), and 1,000 steps, but at least 20 epochs.
+    device : str, default="auto"
+        Where to train; "auto" takes a CUDA device if there is one.
+    random_state : int, RandomState or None, default=None
+        Decides weights, batches and held-out rows: the same seed on the same machine gives the
+        same bits.
+    verbose : int, default=0
+        1 shows progress.
+    training : Training or None, default=None
+        Schedule, averaging, validation, early stopping, checkpoints; see
+        `nnpu.training.Training`. None is `DEFAULT_TRAINING`: a cosine schedule after a warm-up
+        of a fifth of the steps under the logistic loss. Rows set aside for validation also
+        calibrate the probabilities.
 
-        Attributes
-        ----------
-        classes_, prior_, prior_estimate_, n_features_in_, feature_names_in_
-            As in `BasePUClassifier`.
-        module_ : torch.nn.Module
-            The trained network.
-        history_ : list of dict
-            One row per epoch: the training risk (``train_risk``; ``train_zero_one`` for the zero-one
-            loss), its parts ``train_positive`` and ``train_negative``, the share of steps that were
-            ``corrected``, and the same of held-out rows (``valid_…``) if there are any.
+    Attributes
+    ----------
+    classes_, prior_, prior_estimate_, n_features_in_, feature_names_in_
+        As in `BasePUClassifier`.
+    module_ : torch.nn.Module
+        The trained network.
+    history_ : list of dict
+        One row per epoch: the training risk (``train_risk``; ``train_zero_one`` for the zero-one
+        loss), its parts ``train_positive`` and ``train_negative``, the share of steps that were
+        ``corrected``, and the same of held-out rows (``valid_…``) if there are any.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from nnpu import PUClassifier
-        >>> rng = np.random.default_rng(0)
-        >>> x_p = rng.normal(2, 1, (100, 2))                                 # positives
-        >>> x_u = np.r_[rng.normal(2, 1, (150, 2)), rng.normal(-2, 1, (350, 2))]  # 30 % positive
-        >>> X, s = np.r_[x_p, x_u], np.r_[np.ones(100), np.zeros(500)]
-        >>> clf = PUClassifier(prior=0.3, epochs=20, random_state=0).fit(X, s)
-        >>> clf.predict([[2, 2], [-2, -2]])
-        array([1., 0.])
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nnpu import PUClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> x_p = rng.normal(2, 1, (100, 2))                                 # positives
+    >>> x_u = np.r_[rng.normal(2, 1, (150, 2)), rng.normal(-2, 1, (350, 2))]  # 30 % positive
+    >>> X, s = np.r_[x_p, x_u], np.r_[np.ones(100), np.zeros(500)]
+    >>> clf = PUClassifier(prior=0.3, epochs=20, random_state=0).fit(X, s)
+    >>> clf.predict([[2, 2], [-2, -2]])
+    array([1., 0.])
     """
 
     def __init__(
