@@ -127,15 +127,18 @@ def test_a_finished_run_is_read_and_not_run_again(tmp_path, monkeypatch):
     assert len(list(tmp_path.iterdir())) == 4
     next(tmp_path.glob("*nnPU-1*")).unlink()
     done = []
-    monkeypatch.setattr(
-        runner, "run_one", lambda run, verbose: done.append(run) or run_one(run, verbose=verbose)
-    )
+
+    def noted(run, **options):
+        done.append(run)
+        return run_one(run, **options)
+
+    monkeypatch.setattr(runner, "run_one", noted)
     assert run_all([setting], tmp_path) == rows  # through CSV and back, and in the same order
     assert [(run.method, run.sampling) for run in done] == [(NNPU, 1)]
 
 
 def test_a_run_that_fails_leaves_no_file(tmp_path, monkeypatch):
-    def fail(run, verbose):
+    def fail(run, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(runner, "run_one", fail)
