@@ -302,6 +302,9 @@ class FastDropout(nn.Module):
 class TabularNet(nn.Module):
     """The default network: standardised features, a linear path, and a small MLP beside it.
 
+    The MLP's last layer starts at zero, so that training begins with the linear model and bends
+    it only where that lowers the risk.
+
     Parameters
     ----------
     mean, scale : Tensor of shape (n_features,)
@@ -346,8 +349,9 @@ class TabularNet(nn.Module):
         layers += [nn.BatchNorm1d(width)] if batch_norm else []
         layers += [nn.ReLU(), FastDropout(dropout), nn.Linear(width, 1)]
         self.rest = nn.Sequential(*layers)
-        if self.skip is not None:
+        if self.skip is not None:  # start as the linear model, which starts at zero
             nn.init.zeros_(self.skip.weight)
+            nn.init.zeros_(layers[-1].weight)  # type: ignore[arg-type]
 
     def forward(self, x: Tensor | SparseBatch) -> Tensor:
         """Return the scores of a batch, shape (n, 1)."""
