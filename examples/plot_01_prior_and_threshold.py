@@ -51,8 +51,8 @@ for name, cut in cuts.items():
     )
 
 # %%
-# Precision and recall for every cut, by P and U alone and by true labels. Where the estimate of the
-# precision exceeds 1, chance is at work, or the prior is too large.
+# Precision and recall for every cut, by P and U alone and by true labels. An estimate of the
+# precision above 1 would be chance, or a sign that the prior is too large.
 scores, test_scores = clf.decision_function(x), clf.decision_function(x_test)
 grid = np.quantile(scores[s == 0], np.linspace(0.02, 0.85, 40))
 setting = {"prior": clf.prior_, "sampling": clf.sampling}
