@@ -195,7 +195,7 @@ def _read_checked(folder: Path) -> tuple[bytearray, bytearray]:
     )
     expected = _sums_of(**{_CONFIG: text, _WEIGHTS: weights})
     if sums != expected.encode():  # to the byte: no other line, no other name
-        right = set(sums.split(b"\n"))
+        right = bytes(sums).split(b"\n")
         wrong = [line.split()[1] for line in expected.splitlines() if line.encode() not in right]
         raise InputError(
             f"{folder / (wrong or [_SUMS])[0]} is damaged or was changed: the SHA-256 of the files "

@@ -53,7 +53,7 @@ def read_file(path: Path, largest: int) -> bytearray:
         raise InputError(
             f"{path.parent} is not a model folder: it has no file {path.name} ({error.strerror})."
         ) from error
-    with open(descriptor, "rb") as file:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise InputError(
@@ -66,7 +66,10 @@ def read_file(path: Path, largest: int) -> bytearray:
                 "not loaded."
             )
         content = bytearray(status.st_size)
-        file.readinto(content)
+        with open(descriptor, "rb", closefd=False) as file:
+            file.readinto(content)
+    finally:
+        os.close(descriptor)
     return content
 
 
