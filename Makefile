@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test slow lint types check format clean
+.PHONY: demo test slow torture lint types check format clean
 
 demo: .venv/ready  ## PN, uPU and nnPU on digits: a table, a picture
 	$(BIN)/nnpu demo --out nnpu-demo
@@ -14,6 +14,9 @@ test: .venv/ready  ## everything that must never break
 
 slow: .venv/ready  ## the tests that take minutes
 	$(BIN)/python -m pytest -q -m slow
+
+torture: .venv/ready  ## 200 SIGKILLs at a training run that must end in the same bits
+	$(BIN)/python benchmarks/torture.py --kills 200
 
 lint: .venv/ready
 	$(BIN)/ruff check .

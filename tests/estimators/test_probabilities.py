@@ -196,7 +196,7 @@ def test_a_forged_calibration_or_threshold_is_refused(fitted, tmp_path, change):
     names = ("config.json", "model.safetensors")
     sums = [f"{hashlib.sha256((folder / n).read_bytes()).hexdigest()}  {n}\n" for n in names]
     (folder / "SHA256SUMS").write_text("".join(sums))
-    with pytest.raises(InputError, match="does not describe a model"):
+    with pytest.raises(InputError, match=r"does not describe a model|is not finite"):
         nnpu.load(folder, module=models.linear)
 
 

@@ -5,6 +5,7 @@ A subclass says only how scores are fitted (`_fit_scores`) and computed (`_score
 
 from __future__ import annotations
 
+import re
 import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Self
@@ -24,7 +25,7 @@ from nnpu import metrics
 from nnpu.calibration import ScoreCalibration
 from nnpu.estimators import cuts
 from nnpu.estimators.labels import encode, fit_labels
-from nnpu.parameters import ParameterError, check_prior, check_sampling
+from nnpu.parameters import ParameterError, check_count, check_prior, check_sampling
 from nnpu.prior import estimate_prior
 
 if TYPE_CHECKING:
@@ -282,19 +283,21 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     def _restore(self, tensors: dict[str, Tensor], fitted: dict[str, Any], module: Any) -> None:
         """Take on what `_state` gave."""
-        dtype, classes = np.dtype(fitted["classes_dtype"]), list(fitted["classes"])
-        strings = all(isinstance(value, str) for value in classes)
-        if len(classes) != 2 or dtype.kind not in ("OU" if strings else "biuf"):
-            raise TypeError(f"classes cannot be {classes} of the type {dtype}")
-        self.classes_ = np.array(classes, dtype=dtype)
-        self._known_negatives = bool(fitted["known_negatives"])
-        self.prior_ = check_prior(fitted["prior"], type(self).__name__)
+        owner = type(self).__name__
+        self.classes_ = _stored_classes(fitted["classes"], fitted["classes_dtype"])
+        self._known_negatives = fitted["known_negatives"] is True
+        self.prior_ = check_prior(fitted["prior"], owner)
         self.prior_estimate_ = None
-        self.n_features_in_ = int(fitted["n_features"])
-        self.calibration_ = cuts.check_calibration(**fitted["calibration"])
-        self.threshold_ = cuts.check_finite("threshold", fitted["threshold"])
+        self.n_features_in_ = check_count("n_features", fitted["n_features"], owner)
+        # Folders from before there was a calibration have none.
+        calibration = fitted.get("calibration", {"slope": 1.0, "intercept": 0.0})
+        self.calibration_ = cuts.check_calibration(**calibration)
+        self.threshold_ = cuts.check_finite("threshold", fitted.get("threshold", 0.0))
         if "feature_names" in fitted:
-            self.feature_names_in_ = np.array(fitted["feature_names"], dtype=object)
+            names = fitted["feature_names"]
+            if len(names) != self.n_features_in_ or not all(isinstance(n, str) for n in names):
+                raise ValueError("the names of the features are not one text for each of them")
+            self.feature_names_in_ = np.array(names, dtype=object)
 
     def _check_shared_parameters(self) -> None:
         owner = type(self).__name__
@@ -373,3 +376,18 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         return tags
+
+
+def _stored_classes(classes: Any, dtype: Any) -> NDArray[Any]:
+    """Return the two classes of a model folder; only plain numbers and texts are let in."""
+    fault = TypeError(f"classes cannot be {str(classes)[:50]} of the type {str(dtype)[:50]!r}")
+    if not isinstance(dtype, str) or not isinstance(classes, list) or len(classes) != 2:
+        raise fault
+    strings = all(isinstance(value, str) for value in classes)
+    pattern = r"\|O|[<>]U[0-9]{1,4}" if strings else r"\|b1|\|[iu]1|[<>]([iu][248]|f[248])"
+    if not re.fullmatch(pattern, dtype):
+        raise fault
+    result = np.array(classes, dtype=dtype)
+    if not result[0] < result[1]:
+        raise fault
+    return result

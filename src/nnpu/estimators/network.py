@@ -13,6 +13,7 @@ from torch import nn
 from nnpu.data.rows import as_rows
 from nnpu.estimators import cuts
 from nnpu.estimators.base import BasePUClassifier
+from nnpu.estimators.strangers import check_alike
 from nnpu.losses import get_loss
 from nnpu.models import TabularNet, feature_scale
 from nnpu.objective import Objective
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["PUClassifier"]
 
 _OWNER = "PUClassifier"
+_FEATURES_ON_TRUST = 2**20  # that a module of the user's own is made for, whatever its weights
 
 
 class PUClassifier(BasePUClassifier):
@@ -274,23 +276,39 @@ class PUClassifier(BasePUClassifier):
                 "pass it again, nnpu.load(folder, module=...)."
             )
         self.module = module
-        network = (
-            _empty_net(tensors, self.n_features_in_)
-            if module is None
-            else self._build(None, self.n_features_in_, 0)
-        )
+        network = self._empty_network(tensors)
         network.load_state_dict(tensors)
         self.module_ = network.to(find_device(self.device)).eval()
-        self.history_ = list(fitted["history"])
+        self.history_ = fitted["history"]
+        if not isinstance(self.history_, list) or not all(
+            isinstance(row, dict) for row in self.history_
+        ):
+            raise TypeError("the history is no list of rows")
 
+    def _empty_network(self, tensors: dict[str, Tensor]) -> nn.Module:
+        """The network for stored weights, if they are such; a stranger's numbers allocate nothing.
 
-def _empty_net(tensors: dict[str, Tensor], n_features: int) -> nn.Module:
-    """The default network for stored weights; a stranger's number of features allocates nothing."""
-    mean = tensors["standardise.mean"]
-    if mean.shape != (n_features,):
-        raise InputError(f"The weights are for {len(mean)} features, not for {n_features}.")
-    # Two tensors: buffers that share one would both hold what is loaded last.
-    return TabularNet(torch.zeros_like(mean), torch.ones_like(mean))
+        Sizes are compared on the "meta" device, which has no memory, before the network is made.
+        """
+        n_features = self.n_features_in_
+        if self.module is not None:
+            if n_features > max(_FEATURES_ON_TRUST, sum(map(torch.numel, tensors.values()))):
+                raise InputError(f"There are not weights enough for {n_features} features.")
+            network = self._build(None, n_features, 0)
+            check_alike(tensors, network.state_dict())
+            return network
+        shape = tensors["standardise.mean"].shape
+        if shape != (n_features,):
+            raise InputError(f"The weights are for {tuple(shape)} features, not for {n_features}.")
+
+        def make() -> nn.Module:
+            # Two tensors: buffers that share one would both hold what is loaded last.
+            return TabularNet(torch.zeros(n_features), torch.ones(n_features))
+
+        with torch.device("meta"):
+            expected = make()
+        check_alike(tensors, expected.state_dict())
+        return make()
 
 
 def budget(n_rows: int, batch_size: int | str, epochs: int | str) -> tuple[int, int]:

@@ -1,13 +1,15 @@
 """Model folders: weights in safetensors, everything else in JSON, checksums over both.
 
 Nothing in a folder is executable and nothing in it is imported by name, so that loading a
-stranger's folder runs no code of theirs. Checksums are compared before anything is parsed.
+stranger's folder runs no code of theirs. Checksums are compared before anything is parsed. The
+folder may be reached by a link; the files in it may not be links.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import reprlib
 import shutil
 import tempfile
 from pathlib import Path
@@ -15,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import safetensors.torch
-from safetensors import SafetensorError
 
 from nnpu import __version__
+from nnpu.estimators.strangers import all_finite, parse_json, read_file, read_tensors
 from nnpu.files import TEMPORARY_PREFIX, sync
 from nnpu.parameters import InputError
 from nnpu.risk import RISKS, Risk
@@ -34,7 +36,7 @@ __all__ = ["SCHEMA", "check_target", "load", "load_columns", "save"]
 
 SCHEMA = 1
 _WEIGHTS, _CONFIG, _SUMS = "model.safetensors", "config.json", "SHA256SUMS"
-_LARGEST_TEXT = 64 * 2**20  # bytes of config.json; a history of a million epochs is smaller
+_LARGEST = {_WEIGHTS: 8 * 2**30, _CONFIG: 8 * 2**20, _SUMS: 2**10}  # bytes
 
 
 def save(
@@ -74,6 +76,7 @@ def save(
     try:
         _write(temporary / _WEIGHTS, safetensors.torch.save(tensors))
         _write(temporary / _CONFIG, json.dumps(config, indent=1, allow_nan=False).encode())
+        _check_sizes(temporary)
         _write(temporary / _SUMS, _sums(temporary).encode())
         for name, text in (notes or {}).items():
             _write(temporary / name, text.encode())
@@ -129,10 +132,13 @@ def load(
     known = {"PUClassifier": PUClassifier}
     name = config.get("estimator")
     if not isinstance(name, str) or name not in known:
-        raise InputError(f"{path}: the estimator {name!r} is not known to this version of nnpu.")
+        raise InputError(
+            f"{path}: the estimator {reprlib.repr(name)} is not known to this version of nnpu."
+        )
     try:
         classifier = known[name](**_parameters(config["parameters"]))
         classifier._restore(_tensors(path, weights), config["fitted"], module)
+        classifier._check_parameters()
     except InputError:
         raise
     except (
@@ -143,7 +149,8 @@ def load(
         AttributeError,
         RuntimeError,
     ) as error:
-        raise InputError(f"{path / _CONFIG} does not describe a model: {error}") from error
+        reason = str(error)[:300]
+        raise InputError(f"{path / _CONFIG} does not describe a model: {reason}") from error
     return classifier
 
 
@@ -152,11 +159,25 @@ def _write(path: Path, content: bytes) -> None:
     sync(path)
 
 
+def _check_sizes(folder: Path) -> None:
+    """Do not write what would not be read again."""
+    for name in (_WEIGHTS, _CONFIG):
+        size = (folder / name).stat().st_size
+        if size > _LARGEST[name]:
+            raise InputError(
+                f"The model cannot be saved: {name} would have {size:,} bytes, and at most "
+                f"{_LARGEST[name]:,} are read."
+            )
+
+
 def _sums(folder: Path) -> str:
-    """The checksums in the format of sha256sum."""
-    names = (_CONFIG, _WEIGHTS)
-    digests = (hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names)
-    return "".join(f"{digest}  {name}\n" for digest, name in zip(digests, names, strict=True))
+    """The checksums of a folder's files in the format of sha256sum."""
+    return _sums_of(**{name: (folder / name).read_bytes() for name in (_CONFIG, _WEIGHTS)})
+
+
+def _sums_of(**contents: bytes | bytearray) -> str:
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    return "".join(f"{digest}  {name}\n" for name, digest in digests.items())
 
 
 def _swap(new: Path, old: Path) -> None:
@@ -167,53 +188,47 @@ def _swap(new: Path, old: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def _read_checked(folder: Path) -> tuple[bytes, bytes]:
+def _read_checked(folder: Path) -> tuple[bytearray, bytearray]:
     """Return the raw weights and configuration after their checksums were found right."""
-    for name in (_WEIGHTS, _CONFIG, _SUMS):
-        path = folder / name
-        if path.is_symlink() or not path.is_file():
-            raise InputError(f"{folder} is not a model folder: it has no file {name}.")
-    if max((folder / name).stat().st_size for name in (_CONFIG, _SUMS)) > _LARGEST_TEXT:
-        raise InputError(f"{folder}: {_CONFIG} is larger than any model's; it is not loaded.")
-    weights, text = (folder / _WEIGHTS).read_bytes(), (folder / _CONFIG).read_bytes()
-    expected = {
-        _CONFIG: hashlib.sha256(text).hexdigest(),
-        _WEIGHTS: hashlib.sha256(weights).hexdigest(),
-    }
-    lines = (folder / _SUMS).read_bytes().decode("ascii", "replace").splitlines()
-    for name, digest in expected.items():
-        if f"{digest}  {name}" not in lines:
-            raise InputError(
-                f"{folder / name} is damaged or was changed: its SHA-256 is not the one in "
-                f"{_SUMS}. Copy the folder again or fit anew."
-            )
+    weights, text, sums = (
+        read_file(folder / name, _LARGEST[name]) for name in (_WEIGHTS, _CONFIG, _SUMS)
+    )
+    expected = _sums_of(**{_CONFIG: text, _WEIGHTS: weights})
+    if sums != expected.encode():  # to the byte: no other line, no other name
+        right = bytes(sums).split(b"\n")
+        wrong = [line.split()[1] for line in expected.splitlines() if line.encode() not in right]
+        raise InputError(
+            f"{folder / (wrong or [_SUMS])[0]} is damaged or was changed: the SHA-256 of the files "
+            f"are not those in {_SUMS}. Copy the folder again or fit anew."
+        )
     return weights, text
 
 
-def _parse(folder: Path, text: bytes) -> dict[str, Any]:
+def _parse(folder: Path, text: bytearray) -> dict[str, Any]:
     try:
-        config = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        config = parse_json(text)
+    except ValueError as error:
         raise InputError(f"{folder / _CONFIG} is not JSON: {error}") from error
     if not isinstance(config, dict) or config.get("format") != "nnpu-model":
         raise InputError(f"{folder / _CONFIG} does not describe an nnpu model.")
     schema = config.get("schema")
-    if not isinstance(schema, int) or not 1 <= schema <= SCHEMA:
+    if type(schema) is not int or not 1 <= schema <= SCHEMA:
         raise InputError(
-            f"{folder} has model format {schema!r}; this version of nnpu reads formats up to "
-            f"{SCHEMA}. Upgrade nnpu (it was written by version {config.get('nnpu')!r})."
+            f"{folder} has model format {reprlib.repr(schema)}; this version of nnpu reads formats "
+            f"up to {SCHEMA}. Upgrade nnpu (it was written by version "
+            f"{reprlib.repr(config.get('nnpu'))})."
         )
     return config
 
 
-def _tensors(folder: Path, content: bytes) -> dict[str, Tensor]:
+def _tensors(folder: Path, content: bytearray) -> dict[str, Tensor]:
     try:
-        tensors = safetensors.torch.load(content)
-    except (SafetensorError, ValueError, KeyError) as error:
+        tensors = read_tensors(content)
+    except (ValueError, RuntimeError) as error:
         raise InputError(f"{folder / _WEIGHTS} is not a safetensors file: {error}") from error
     for name, tensor in tensors.items():
-        if not bool(tensor.isfinite().all()):
-            raise InputError(f"{folder / _WEIGHTS}: the weights {name!r} are not all finite.")
+        if not all_finite(tensor):
+            raise InputError(f"{folder / _WEIGHTS}: the weights {name[:50]!r} are not all finite.")
     return tensors
 
 
