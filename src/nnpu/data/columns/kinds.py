@@ -10,14 +10,16 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from nnpu.data.columns.cells import as_numbers, as_text, as_truth, distinct
 from nnpu.parameters import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["KINDS", "Boolean", "Category", "Column", "Dropped", "Id", "Matrix", "Number", "Text"]
 
