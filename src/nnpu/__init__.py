@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nnpu import data, losses, metrics, models, risk, theory
-    from nnpu.estimators import PUClassifier, load
+    from nnpu.estimators import LinearPU, PUClassifier, load
     from nnpu.objective import PULoss
     from nnpu.prior import PriorEstimate, estimate_prior
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "LinearPU",
     "PUClassifier",
     "PULoss",
     "PriorEstimate",
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "LinearPU": "nnpu.estimators",
     "PUClassifier": "nnpu.estimators",
     "PULoss": "nnpu.objective",
     "PriorEstimate": "nnpu.prior",
