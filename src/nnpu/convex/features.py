@@ -98,11 +98,11 @@ class Features:
                 [2 * gamma * points, np.full(len(points), -gamma), -gamma * of_centres]
             )
             exponent = extended @ others.T
-        np.minimum(exponent, 0, out=exponent)  # a distance is not negative, whatever rounding says
         return np.asarray(np.exp(exponent, out=exponent))
 
     def _fourier(self, X: Any) -> NDArray[np.floating[Any]]:
-        assert self.points is not None and self.phase is not None
+        assert self.points is not None
+        assert self.phase is not None
         angles = X @ self.points.T.astype(X.dtype) + self.phase.astype(X.dtype)
         return np.asarray(np.cos(angles, out=angles) * X.dtype.type(np.sqrt(2 / self.size)))
 
@@ -194,11 +194,14 @@ def _mean_and_scale(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         mean = total / n
         variance = np.maximum(squares / n - mean**2, 0)
     else:
-        mean = X.mean(axis=0, dtype=np.float64)
-        variance = np.zeros(d)
+        shift = X[: BLOCK // d + 1].mean(axis=0, dtype=np.float64)  # near the mean: no cancellation
+        total, squares = np.zeros(d), np.zeros(d)
         for _, block in row_blocks(X, d):
-            variance += np.square(block - mean).sum(axis=0)
-        variance /= n
+            shifted = block - shift
+            total += np.ones(len(shifted)) @ shifted
+            squares += np.einsum("ij,ij->j", shifted, shifted)
+        mean = shift + total / n
+        variance = np.maximum(squares / n - (total / n) ** 2, 0)
     scale = np.sqrt(variance)
     constant = scale <= 1e-6 * np.abs(mean)  # float32 holds seven digits
     return mean, np.where(constant, 1.0, scale)

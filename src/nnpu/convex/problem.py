@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Evaluation", "Problem"]
+__all__ = ["Evaluation", "Problem", "as_dense"]
 
 CACHE = 2**26  # numbers: features of up to half a gigabyte are kept from pass to pass
 
@@ -138,7 +138,7 @@ class Problem:
                 continue
             root = np.sqrt(curvature[rows][active])
             part = _times(_take(block, active), root)
-            matrix[: self.size, : self.size] += _dense(part.T @ part)
+            matrix[: self.size, : self.size] += as_dense(part.T @ part)
             if self.intercept:
                 matrix[-1, : self.size] += part.T @ root
                 matrix[-1, -1] += root @ root
@@ -181,5 +181,6 @@ def _times(block: Any, factors: Floats) -> Any:
     return block * factors[:, None]
 
 
-def _dense(product: Any) -> Floats:
+def as_dense(product: Any) -> Floats:
+    """Return a matrix of features by features as an array."""
     return np.asarray(product.toarray() if sparse.issparse(product) else product)

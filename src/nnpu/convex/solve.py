@@ -24,6 +24,7 @@ from scipy.optimize import brentq
 
 from nnpu.convex.features import row_blocks
 from nnpu.convex.losses import CONVEX_LOSSES, smooth_double_hinge
+from nnpu.convex.problem import as_dense
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -139,7 +140,8 @@ def newton(
 def _is_near(gradient: Floats, problem: Problem, alpha: float, tol: float) -> bool:
     # The intercept's equation is solved exactly afterwards; here it must only be nearly so.
     w_part, b_part = problem.split(gradient)
-    return float(w_part @ w_part) / (2 * alpha) <= tol and abs(b_part) <= min(np.sqrt(tol), 1e-4)
+    w_gap = float(w_part @ w_part) / (2 * alpha)
+    return w_gap <= tol and abs(b_part) <= min(tol**0.5, 1e-4)
 
 
 def _newton_direction(
@@ -281,8 +283,8 @@ def _second_moments(problem: Problem, precise: bool) -> tuple[Floats, Floats]:
     for _, block in row_blocks(x_u, problem.size):
         phi = problem.features.transform(block, np.float64 if precise else np.float32)
         product = phi.T @ phi
-        matrix[: problem.size, : problem.size] += getattr(product, "toarray", lambda p=product: p)()
-        total[: problem.size] += np.asarray(phi.sum(axis=0)).ravel()
+        matrix[: problem.size, : problem.size] += as_dense(product)
+        total[: problem.size] += phi.T @ np.ones(phi.shape[0], phi.dtype)
     n = x_u.shape[0]
     if problem.intercept:
         total[-1] = n
