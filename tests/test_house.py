@@ -23,6 +23,7 @@ ROOMS = (
     "theory",
     "data",
     "models",
+    "convex",
     "training",
     "prior",
     "metrics",

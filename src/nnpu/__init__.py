@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nnpu import data, losses, metrics, models, risk, theory
-    from nnpu.estimators import PUClassifier, PUWrapper, load
+    from nnpu.estimators import LinearPU, PUClassifier, PUWrapper, load
     from nnpu.estimators.sensitivity import sensitivity
     from nnpu.objective import PULoss
     from nnpu.prior import PriorEstimate, estimate_prior
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "LinearPU",
     "PUClassifier",
     "PULoss",
     "PUWrapper",
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "LinearPU": "nnpu.estimators",
     "PUClassifier": "nnpu.estimators",
     "PULoss": "nnpu.objective",
     "PUWrapper": "nnpu.estimators",

@@ -1,8 +1,9 @@
 """The scikit-learn face: classifiers that differ only in how they fit scores."""
 
+from nnpu.estimators.linear import LinearPU
 from nnpu.estimators.network import PUClassifier
 from nnpu.estimators.sensitivity import sensitivity
 from nnpu.estimators.storage import load
 from nnpu.estimators.wrapper import PUWrapper
 
-__all__ = ["PUClassifier", "PUWrapper", "load", "sensitivity"]
+__all__ = ["LinearPU", "PUClassifier", "PUWrapper", "load", "sensitivity"]

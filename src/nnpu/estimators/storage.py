@@ -124,12 +124,13 @@ def load(
         Fitted, with the parameters it had. A parameter that was a Python object (a loss function,
         an optimiser class, a callback) has its default again.
     """
+    from nnpu.estimators.linear import LinearPU
     from nnpu.estimators.network import PUClassifier
 
     path = Path(folder)
     weights, text = _read_checked(path)
     config = _parse(path, text)
-    known = {"PUClassifier": PUClassifier}
+    known: dict[str, type[BasePUClassifier]] = {"LinearPU": LinearPU, "PUClassifier": PUClassifier}
     name = config.get("estimator")
     if not isinstance(name, str) or name not in known:
         raise InputError(

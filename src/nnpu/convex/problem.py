@@ -1,0 +1,186 @@
+"""The objective J(w, b) = −π mean_P g + mean_U h(g) + α/2 ‖w‖², g = w·φ(x) + b, by blocks of rows.
+
+Parameters θ = (w, b) are one vector; without an intercept it is w alone. Sums run in float64.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from nnpu.convex.features import row_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from nnpu.convex.features import Features
+    from nnpu.convex.losses import ConvexLoss
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["Evaluation", "Problem", "as_dense"]
+
+CACHE = 2**26  # numbers: features of up to half a gigabyte are kept from pass to pass
+
+
+class Evaluation(NamedTuple):
+    """What one pass over the rows gives: J and its gradient at θ, and the scores g (without b)."""
+
+    objective: float
+    gradient: Floats
+    scores: Floats
+
+
+class Problem:
+    """A PU sample, features and a prior: what has to be minimised.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+        All rows.
+    labelled, population : ndarray of bool of shape (n,)
+        The rows of P, and those that the unlabelled term stands for: U in the two-sample setting,
+        P ∪ U in the one-sample setting.
+    features : Features
+        φ.
+    prior : float
+        π.
+    intercept : bool
+        Whether there is a b, which is not regularised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nnpu.convex import CONVEX_LOSSES, Features
+    >>> X, s = np.array([[2.0], [2.0], [-2.0]]), np.array([1, 0, 0])
+    >>> problem = Problem(X, s == 1, s == 0, Features(None, np.ones(1)), 0.5, intercept=False)
+    >>> problem.evaluate(np.array([1.0]), CONVEX_LOSSES["squared"], 0.0).objective
+    0.25
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        labelled: NDArray[np.bool_],
+        population: NDArray[np.bool_],
+        features: Features,
+        prior: float,
+        *,
+        intercept: bool = True,
+    ) -> None:
+        self.X, self.features, self.prior, self.intercept = X, features, prior, intercept
+        self.labelled, self.population = labelled, population
+        self.weights = population / population.sum()  # of a row in mean_U
+        self.size = features.size
+        self._kept: list[tuple[slice, Any]] | None = None
+        self._linear: Floats | None = None
+
+    @property
+    def linear(self) -> Floats:
+        """π mean_P (φ, 1): the gradient of the linear term, with the sign turned."""
+        if self._linear is None:
+            x_p = self.X[self.labelled]
+            total = np.zeros(self.size)
+            for _, block in row_blocks(x_p, self.size):
+                total += _column_sums(self.features.transform(block))
+            self._linear = self.prior * self._join(total / x_p.shape[0], 1.0)
+        return self._linear
+
+    def penalty(self, alpha: float) -> Floats:
+        """α for every weight, 0 for b."""
+        return self._join(np.full(self.size, alpha), 0.0)
+
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        """Yield rows and their features; kept from pass to pass unless they are too many."""
+        if self._kept is not None:
+            yield from self._kept
+            return
+        sparse_features = sparse.issparse(self.X) and self.features.basis is None
+        numbers = self.X.nnz if sparse_features else self.X.shape[0] * self.size
+        kept: list[tuple[slice, Any]] = []
+        for rows, block in row_blocks(self.X, 1 if sparse_features else self.size):
+            phi = self.features.transform(block)
+            if numbers <= CACHE:
+                kept.append((rows, phi))
+            yield rows, phi
+        if kept:
+            self._kept = kept
+
+    def evaluate(self, theta: Floats, loss: ConvexLoss, alpha: float) -> Evaluation:
+        """Return J(θ), its gradient and the scores, in one pass."""
+        w, b = self.split(theta)
+        value, pulled, total = 0.0, np.zeros(self.size), 0.0
+        scores = np.empty(self.X.shape[0])
+        for rows, block in self.blocks():
+            weights = self.weights[rows]
+            scores[rows] = block @ w
+            g = scores[rows] + b
+            value += float(weights @ loss.value(g))
+            slope = weights * loss.slope(g)
+            pulled += block.T @ slope
+            total += float(slope.sum())
+        penalty = self.penalty(alpha)
+        objective = value - float(self.linear @ theta) + float(penalty @ theta**2) / 2
+        gradient = self._join(pulled, total) - self.linear + penalty * theta
+        return Evaluation(objective, gradient, scores)
+
+    def hessian(self, curvature: Floats, alpha: float) -> Floats:
+        """Return Σ_i curvature_i (φ_i, 1)(φ_i, 1)ᵀ + α: rows without curvature are skipped."""
+        size = self.size + self.intercept
+        matrix = np.diag(self.penalty(alpha))
+        for rows, block in self.blocks():
+            active = np.flatnonzero(curvature[rows])
+            if not len(active):
+                continue
+            root = np.sqrt(curvature[rows][active])
+            part = _times(_take(block, active), root)
+            matrix[: self.size, : self.size] += as_dense(part.T @ part)
+            if self.intercept:
+                matrix[-1, : self.size] += part.T @ root
+                matrix[-1, -1] += root @ root
+        if self.intercept:
+            matrix[: size - 1, -1] = matrix[-1, : size - 1]
+        return matrix
+
+    def hessian_times(self, curvature: Floats, vector: Floats, alpha: float) -> Floats:
+        """Return the product of the Hessian and a vector without the Hessian."""
+        w, b = self.split(vector)
+        pulled, total = np.zeros(self.size), 0.0
+        for rows, block in self.blocks():
+            if not curvature[rows].any():
+                continue
+            bent = curvature[rows] * (block @ w + b)
+            pulled += block.T @ bent
+            total += float(bent.sum())
+        return self._join(pulled, total) + self.penalty(alpha) * vector
+
+    def split(self, theta: Floats) -> tuple[Floats, float]:
+        """Return w and b; b is 0 where there is none."""
+        return (theta[:-1], float(theta[-1])) if self.intercept else (theta, 0.0)
+
+    def _join(self, w: Floats, b: float) -> Floats:
+        return np.append(w, b) if self.intercept else w
+
+
+def _column_sums(block: Any) -> Floats:
+    return np.asarray(block.sum(axis=0, dtype=np.float64)).ravel()
+
+
+def _take(block: Any, rows: NDArray[np.intp]) -> Any:
+    return block if len(rows) == block.shape[0] else block[rows]
+
+
+def _times(block: Any, factors: Floats) -> Any:
+    """The rows of a block times one number each, in float64."""
+    if sparse.issparse(block):
+        return sparse.csr_array(block.multiply(factors[:, None]))
+    return block * factors[:, None]
+
+
+def as_dense(product: Any) -> Floats:
+    """Return a matrix of features by features as an array."""
+    return np.asarray(product.toarray() if sparse.issparse(product) else product)
