@@ -5,8 +5,9 @@ python benchmarks/linear.py pywsl --peer /tmp/pywsl/bin/python [--rows 100000] [
 python benchmarks/linear.py sparse [--rows 1000000] [--loss logistic]
 
 `pywsl` runs both in their own environments, in turn, and prints the ratio of the shortest times of
-`fit`, on the wall and of the processor; the objective of both solutions is computed by nnpu.risk in float64. `sparse` prints rows per
-second and the peak memory of the process. Set OMP_NUM_THREADS to say how many threads both get.
+`fit`, on the wall and of the processor; the objective of both solutions is computed by nnpu.risk in
+float64. `sparse` prints rows per second and the peak memory of the process. Set OMP_NUM_THREADS to
+say how many threads both get.
 """
 
 from __future__ import annotations

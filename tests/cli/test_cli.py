@@ -99,7 +99,7 @@ def failing(monkeypatch):
         (
             FileNotFoundError(2, "No such file", "a.csv"),
             2,
-            "nnpu: [Errno 2] No such file: 'a.csv'\n",
+            "nnpu: a.csv: No such file.\n",
         ),
         (KeyboardInterrupt(), 130, "nnpu: Interrupted.\n"),
         (click.Abort(), 130, "nnpu: Interrupted.\n"),

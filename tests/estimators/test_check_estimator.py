@@ -6,7 +6,6 @@ import pytest
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from nnpu import PUClassifier
-from nnpu.training import Training
 
 pytestmark = [
     # An array-API namespace is optional, and scikit-learn's own warnings are not ours to judge.
@@ -14,9 +13,7 @@ pytestmark = [
 ]
 
 
-@parametrize_with_checks(
-    [PUClassifier(prior=0.2, epochs=30, training=Training(schedule="cosine"))],
-)
+@parametrize_with_checks([PUClassifier(prior=0.2, epochs=30)])
 def test_a_short_training_passes_every_check(estimator, check):
     check(estimator)
 

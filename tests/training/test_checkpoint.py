@@ -107,7 +107,10 @@ def test_if_none_is_readable_it_says_so_and_removes_nothing(run):
     for path in run.glob("*.safetensors"):
         path.write_bytes(b"x")
     before = sorted(path.name for path in run.iterdir())
-    with CheckpointFolder(run) as folder, pytest.raises(InputError, match="No checkpoint in .*run"):
+    with (
+        CheckpointFolder(run) as folder,
+        pytest.raises(InputError, match=r"No checkpoint in .*run"),
+    ):
         folder.load()
     assert sorted(path.name for path in run.iterdir()) == before
 

@@ -240,7 +240,7 @@ def _best_intercept(problem: Problem, loss: ConvexLoss, scores: Floats, start: f
     scores, weight = scores[used], 1 / used.sum()
 
     def excess(b: float) -> float:
-        return float(loss.slope(scores + b).sum()) * weight - problem.prior
+        return float(loss.slope(scores + b).sum() * weight - problem.prior)
 
     reach = 1e-3
     while excess(start - reach) > 0 or excess(start + reach) < 0:

@@ -77,7 +77,6 @@ def train(
         One row per epoch.
     """
     options = options or Training()
-    objective = objective.with_shares(objective.shares or sample.shares)
     identity = partial(
         run_identity,
         model,
@@ -91,6 +90,7 @@ def train(
         weight_decay=weight_decay,
         seed=seed,
     )
+    objective = objective.with_shares(objective.shares or sample.shares)
     sample, held_out = _set_aside(sample, options, seed)
     plan = BatchPlan(sample.groups, batch_size, seed, options.least_per_batch)
     algorithm = make_optimizer(  # Algorithm 1, line 1
