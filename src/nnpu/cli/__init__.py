@@ -6,6 +6,7 @@ Only click is imported here; a command's module is loaded when the command is ru
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 from typing import Any
@@ -20,10 +21,15 @@ __all__ = ["main"]
 # In the order in which `nnpu --help` lists them: the module nnpu.cli.NAME holds a command NAME.
 _COMMANDS = {
     "demo": "Train PN, uPU and nnPU on handwritten digits and show what happens.",
+    "fit": "Learn from a table with labelled positives and unlabelled rows.",
+    "predict": "Score every row of a table with a fitted model.",
+    "evaluate": "Judge a fitted model without true labels.",
+    "prior": "Estimate the share of positives in a table.",
     "plan": "Say how precise a PU risk estimate will be, and what data to collect.",
     "reproduce": "Reproduce a part of the paper and say for each claim whether it held.",
     "bench": "Compare our speed with the hardware's limit, as ratios.",
 }
+_NO_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 
 
 class _LazyGroup(click.Group):
@@ -55,14 +61,16 @@ def main(args: list[str] | None = None) -> Any:
     try:
         args = sys.argv[1:] if args is None else args
         return cli.main(args=args or ["--help"], prog_name="nnpu", standalone_mode=False)
-    except click.exceptions.Abort:
-        _fail("Interrupted.", 130)
-    except KeyboardInterrupt:
-        _fail("Interrupted.", 130)
+    except (click.exceptions.Abort, KeyboardInterrupt) as error:
+        _fail(str(error.__cause__ or error) or "Interrupted.", 130)
     except click.UsageError as error:
         hint = f" See '{error.ctx.command_path} --help'." if error.ctx else ""
         _fail(error.format_message() + hint, 2)
-    except (InputError, ParameterError, OSError) as error:
+    except OSError as error:
+        advice = "; make room, or choose another place" if error.errno in _NO_PLACE else ""
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"{where}{error.strerror or error}{advice}.", 2)
+    except (InputError, ParameterError) as error:
         _fail(str(error), 2)
 
 

@@ -138,8 +138,8 @@ def _watched(source: Path) -> Iterator[Any]:
             watch = _Watch(raw)
             yield pa.PythonFile(cast("Any", watch), mode="r")
     except pa.ArrowInvalid as error:
-        message = _fault(source) or f"{source} is not a CSV table ({_one_line(error)})."
-        raise InputError(message) from error
+        unknown = f"{source} is not a CSV table ({_one_line(error)})."
+        raise InputError(_fault(source) or unknown) from error
     except (OSError, EOFError) as error:
         raise InputError(f"{source} is damaged or incomplete ({error}).") from error
     if watch.suspicious and (message := _fault(source)):

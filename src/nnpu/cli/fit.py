@@ -1,0 +1,149 @@
+"""``nnpu fit``: a table in, a model folder out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nnpu.cli.runs import read_config
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["fit"]
+
+_FOLDS = 5  # one of them is held out
+
+
+@click.command()
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--label", required=True, metavar="COLUMN", help="1/true/yes or 0/false/no/empty.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("nnpu-model"),
+    show_default=True,
+    help="Model folder; one that is there is replaced.",
+)
+@click.option("--prior", default="auto", show_default=True, help="Share of positives, or auto.")
+@click.option(
+    "--sampling",
+    type=click.Choice(["one-sample", "two-sample"]),
+    default="one-sample",
+    show_default=True,
+    help="How the labelled rows came about.",
+)
+@click.option("--id", "id_name", metavar="COLUMN", help="Column that names the rows.")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out; repeatable.")
+@click.option("--epochs", type=click.IntRange(min=1), help="Passes over the data.")
+@click.option("--seed", type=click.IntRange(min=0, max=2**31 - 1), default=0, show_default=True)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    is_eager=True,
+    expose_value=False,
+    callback=read_config,
+    help="TOML file with any of these options.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def fit(
+    data: Path,
+    label: str,
+    out: Path,
+    prior: str,
+    sampling: str,
+    id_name: str | None,
+    drop: tuple[str, ...],
+    epochs: int | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Learn from DATA, a table with labelled positives and unlabelled rows.
+
+    DATA is CSV (also .gz), Parquet, NPZ or SVMlight. What each column is, is found out and told.
+    """
+    from nnpu.cli.labelled import (
+        as_prior,
+        check_labels,
+        check_writable,
+        read_labelled,
+        sampling_line,
+    )
+    from nnpu.cli.runs import as_command, as_log, as_toml
+    from nnpu.cli.training import train_and_measure
+    from nnpu.data.columns import fit_columns
+    from nnpu.estimators.storage import check_target, save
+
+    def tell(*lines: str) -> None:
+        if not as_json:
+            click.echo("\n".join(lines))
+
+    given = as_prior(prior, "nnpu fit")
+    check_writable(check_target(out))
+    tell(sampling_line(sampling))
+    batch, s = read_labelled(data, label)
+    check_labels(s, label, batch.source)
+    held_out = _held_out(s, seed)
+    plan = fit_columns(batch, (~held_out).nonzero()[0], label=label, id_name=id_name, drop=drop)
+    tell(
+        f"Rows: {len(s):,}, of which {int((s == 1).sum()):,} are labelled"
+        + (f" and {int((s == -1).sum()):,} known to be negative" if (s == -1).any() else "")
+        + f"; {int(held_out.sum()):,} are held out to judge the model.",
+        f"Columns ({plan.width:,} features):",
+        *(f"  {line}" for line in plan.told()),
+    )
+    fitted = train_and_measure(
+        plan.transform(batch),
+        s,
+        held_out,
+        prior=given,
+        sampling=sampling,
+        epochs=epochs,
+        seed=seed,
+        tell=tell,
+    )
+    options = {
+        "label": label,
+        "out": str(out),
+        "prior": given,
+        "sampling": sampling,
+        "id": id_name,
+        "drop": list(drop) or None,
+        "epochs": fitted.epochs,
+        "seed": seed,
+    }
+    command = as_command("fit", str(data), options)
+    events: list[dict[str, Any]] = [
+        {"event": "columns", "columns": plan.to_json()},
+        {"event": "prior", **fitted.prior},
+        *({"event": "epoch", **row} for row in fitted.classifier.history_),
+        {"event": "held_out", "rows": int(held_out.sum()), "metrics": fitted.metrics},
+    ]
+    notes = {
+        "run.toml": as_toml(command, {"data": str(data), **options}),
+        "log.jsonl": as_log(events),
+    }
+    save(fitted.classifier, out, columns=plan.to_json(), notes=notes)
+    if as_json:
+        result = {
+            "model": str(out),
+            "sampling": sampling,
+            "columns": plan.to_json(),
+            "prior": fitted.prior,
+            "held_out": {"rows": int(held_out.sum()), "metrics": fitted.metrics},
+            "command": command,
+        }
+        click.echo(json.dumps(result, indent=2))
+    tell(f"Model: {out} (weights, columns, run.toml, log.jsonl)", f"Again: {command}")
+
+
+def _held_out(s: NDArray[np.int8], seed: int) -> NDArray[np.bool_]:
+    """Choose a fifth of the labelled rows and a fifth of the others."""
+    from nnpu.data.folds import PUStratifiedKFold
+
+    held_out: NDArray[np.bool_] = PUStratifiedKFold(_FOLDS, random_state=seed).assign(s == 1) == 0
+    return held_out

@@ -1,0 +1,120 @@
+"""``nnpu prior``: the share of positives, estimated, and what may be believed of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from nnpu.prior import PriorEstimate
+
+__all__ = ["prior"]
+
+
+@click.command()
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--label", required=True, metavar="COLUMN", help="1/true/yes or 0/false/no/empty.")
+@click.option(
+    "--sampling",
+    type=click.Choice(["one-sample", "two-sample"]),
+    default="one-sample",
+    show_default=True,
+    help="How the labelled rows came about.",
+)
+@click.option("--id", "id_name", metavar="COLUMN", help="Column that names the rows.")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out; repeatable.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write a picture, OUT.png and .svg.")
+@click.option("--seed", type=click.IntRange(min=0, max=2**31 - 1), default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
+def prior(
+    data: Path,
+    label: str,
+    sampling: str,
+    id_name: str | None,
+    drop: tuple[str, ...],
+    out: Path | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Estimate the share of positives in DATA from its labelled and unlabelled rows."""
+    import numpy as np
+
+    from nnpu.cli.labelled import (
+        check_labels,
+        check_writable,
+        find_prior,
+        read_labelled,
+        sampling_line,
+        telling_warnings,
+    )
+    from nnpu.data.columns import fit_columns
+
+    if out is not None:
+        check_writable(out)
+    if not as_json:
+        click.echo(sampling_line(sampling))
+    batch, s = read_labelled(data, label)
+    check_labels(s, label, batch.source)
+    plan = fit_columns(batch, np.arange(len(s)), label=label, id_name=id_name, drop=drop)
+    with telling_warnings():
+        value, estimate = find_prior(plan.transform(batch), s, sampling, seed)
+    pictures = [] if out is None else _draw(estimate, float(np.mean(s[s >= 0] == 1)), out)
+    if as_json:
+        result = {
+            "value": value,
+            "low": estimate.low,
+            "high": estimate.high,
+            "identified": estimate.identified,
+            "sampling": sampling,
+            "message": estimate.message,
+            "pictures": pictures,
+        }
+        click.echo(json.dumps(result, indent=2))
+        return
+    click.echo(estimate.message)
+    click.echo(_meaning(value, len(s), sampling, s))
+    for picture in pictures:
+        click.echo(f"Picture: {picture}")
+
+
+def _meaning(value: float, n: int, sampling: str, s: object) -> str:
+    """Say it in rows."""
+    import numpy as np
+
+    labelled = int(np.sum(np.asarray(s) == 1))
+    if sampling == "one-sample":
+        hidden = max(round(value * n) - labelled, 0)
+        return (
+            f"In rows: of {n:,}, about {round(value * n):,} would be positive: the {labelled:,} "
+            f"labelled ones and about {hidden:,} among the others."
+        )
+    unlabelled = int(np.sum(np.asarray(s) == 0))
+    return (
+        f"In rows: of {unlabelled:,} unlabelled ones, about {round(value * unlabelled):,} would be "
+        "positive."
+    )
+
+
+def _draw(estimate: PriorEstimate, labelled: float, out: Path) -> list[str]:
+    """Draw q_u / q_p, which tends to the share of positives among the unlabelled rows."""
+    from nnpu.report import save_figure
+    from nnpu.report.prior import ratio_panel
+
+    def of_unlabelled(share: float) -> float:
+        if estimate.sampling == "two-sample":
+            return share
+        return max((share - labelled) / (1 - labelled), 0.0)
+
+    assert estimate.curve is not None
+    panel = ratio_panel(
+        estimate.curve.q_p,
+        estimate.curve.ratio,
+        value=of_unlabelled(estimate.value),
+        low=of_unlabelled(estimate.low),
+        high=of_unlabelled(estimate.high),
+    )
+    stem = out.with_suffix("") if out.suffix in (".png", ".svg") else out
+    return [str(path) for path in save_figure([panel], stem, columns=1)]

@@ -1,0 +1,74 @@
+"""A run of ``nnpu fit`` on paper: its configuration, its log, and the command that repeats it."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import shlex
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+from nnpu.parameters import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    import click
+
+__all__ = ["as_command", "as_log", "as_toml", "read_config"]
+
+
+def read_config(ctx: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+    """Take the options of a TOML file as defaults: what the command line says goes first."""
+    if path is None:
+        return None
+    try:
+        options = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not TOML: {error}.") from error
+    names = {_key(option): option.name for option in ctx.command.params if option.name}
+    for key in options:
+        if key not in names or names[key] == parameter.name:
+            near = difflib.get_close_matches(key, names, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise InputError(f"{path}: there is no option {key!r}.{hint}")
+    ctx.default_map = {str(names[key]): value for key, value in options.items()}
+    return path
+
+
+def _key(option: click.Parameter) -> str:
+    """The name of an option in the file: --id is id, whatever the function calls it."""
+    long = [text for text in option.opts if text.startswith("--")]
+    return long[0].removeprefix("--") if long else str(option.name)
+
+
+def as_toml(command: str, options: Mapping[str, Any]) -> str:
+    """Return the configuration as TOML, with the command that repeats the run on top."""
+    lines = [f"# {command}"]
+    lines += [f"{name} = {_toml(value)}" for name, value in options.items() if value is not None]
+    return "\n".join(lines) + "\n"
+
+
+def as_command(name: str, argument: str, options: Mapping[str, Any]) -> str:
+    """Return a command line for a shell.
+
+    >>> as_command("fit", "my data.csv", {"label": "s", "drop": ["a", "b"], "epochs": None})
+    "nnpu fit 'my data.csv' --label s --drop a --drop b"
+    """
+    words = ["nnpu", name, argument]
+    for option, value in options.items():
+        for single in value if isinstance(value, list) else [value]:
+            if single is not None:
+                words += [f"--{option}", str(single)]
+    return shlex.join(words)
+
+
+def as_log(events: Iterable[Mapping[str, Any]]) -> str:
+    """Return events as JSON, one a line."""
+    return "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events)
+
+
+def _toml(value: Any) -> str:
+    """JSON's strings, numbers and lists are TOML's, but for one control character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,60 @@
+"""A model folder and a file: scores for every row, a batch at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from nnpu.parameters import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from nnpu.data.columns import ColumnPlan
+    from nnpu.data.streams import Batch
+    from nnpu.estimators.base import BasePUClassifier
+
+__all__ = ["TableModel", "load_model", "scored_batches"]
+
+
+class TableModel(NamedTuple):
+    """A classifier and how a table becomes its features."""
+
+    classifier: BasePUClassifier
+    plan: ColumnPlan
+
+
+def load_model(folder: Path) -> TableModel:
+    """Read a folder that ``nnpu fit`` wrote."""
+    from nnpu.data.columns import ColumnPlan
+    from nnpu.estimators import load
+    from nnpu.estimators.storage import load_columns
+
+    plain = load_columns(folder)
+    if plain is None:
+        raise InputError(
+            f"{folder} was not written by nnpu fit: it does not say how a table becomes features; "
+            "load it in Python, nnpu.load(folder)."
+        )
+    model = TableModel(load(folder), ColumnPlan.from_json(plain))
+    if model.plan.width != model.classifier.n_features_in_:
+        raise InputError(
+            f"{folder}: the columns make {model.plan.width} features and the model takes "
+            f"{model.classifier.n_features_in_}; fit anew."
+        )
+    return model
+
+
+def scored_batches(model: TableModel, data: Path) -> Iterator[tuple[Batch, NDArray[np.float32]]]:
+    """Yield the rows of a file with their scores; no row at all is an error."""
+    from nnpu.data.streams import stream_rows
+
+    empty = True
+    for batch in stream_rows(data):
+        empty = False
+        yield batch, model.classifier.decision_function(model.plan.transform(batch))
+    if empty:
+        raise InputError(f"{data} has no rows.")

@@ -1,0 +1,121 @@
+"""The long part of ``nnpu fit``: prior, training, and figures of rows that were held out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nnpu.cli.labelled import find_prior, measure, metric_lines, telling_warnings
+from nnpu.parameters import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from nnpu.estimators import PUClassifier
+
+__all__ = ["Fitted", "train_and_measure"]
+
+_SHOWN = ("pu_accuracy", "pu_precision", "pu_recall")
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What came out.
+
+    Parameters
+    ----------
+    classifier : PUClassifier
+        Fitted to the rows that were not held out.
+    epochs : int
+        Passes over the data.
+    prior : dict
+        The prior that was used, and its interval and message if it was estimated.
+    metrics : dict
+        The PU metrics of the held-out rows with their intervals.
+    """
+
+    classifier: PUClassifier
+    epochs: int
+    prior: dict[str, Any]
+    metrics: dict[str, dict[str, float]]
+
+
+def train_and_measure(
+    x: Any,
+    s: NDArray[np.int8],
+    held_out: NDArray[np.bool_],
+    *,
+    prior: float | str,
+    sampling: str,
+    epochs: int | None,
+    seed: int,
+    tell: Callable[..., None],
+) -> Fitted:
+    """Estimate the prior unless it is given, train, and judge the model.
+
+    Parameters
+    ----------
+    x, s : array or sparse matrix, ndarray
+        Features and PU labels of all rows.
+    held_out : ndarray of bool
+        Rows to judge the model by; nothing is fitted to them.
+    prior, sampling, epochs, seed
+        As in ``nnpu fit``.
+    tell : callable
+        Prints lines.
+    """
+    from nnpu.estimators import PUClassifier
+    from nnpu.estimators.network import budget
+
+    x_train, s_train = x[~held_out], s[~held_out]
+    about: dict[str, Any]
+    with telling_warnings():
+        if isinstance(prior, str):
+            tell("Prior: estimating it from scores of labelled against unlabelled rows ...")
+            value, estimate = find_prior(x_train, s_train, sampling, seed)
+            about = {
+                "value": value,
+                "low": estimate.low,
+                "high": estimate.high,
+                "identified": estimate.identified,
+                "message": estimate.message,
+            }
+            tell(f"Prior: {estimate.message}")
+        else:
+            value, about = prior, {"value": prior}
+            tell(f"Prior: {prior:g}, as given.")
+        known_negatives = bool((s_train == -1).any())
+        if known_negatives:
+            tell("Known negatives are used too (risk nnpnu).")
+        passes = budget(len(s_train), "auto", epochs or "auto")[1]
+        tell(f"Training: {len(s_train):,} rows, {passes} epochs ...")
+        classifier = PUClassifier(
+            value,
+            risk="nnpnu" if known_negatives else "nnpu",
+            sampling=sampling,
+            epochs=passes,
+            random_state=seed,
+            verbose=1,
+        ).fit(x_train, s_train)
+    metrics = _judge(classifier, x[held_out], s[held_out], tell)
+    return Fitted(classifier, passes, about, metrics)
+
+
+def _judge(
+    classifier: PUClassifier, x: Any, s: NDArray[np.int8], tell: Callable[..., None]
+) -> dict[str, dict[str, float]]:
+    """Measure the held-out rows; a prior that contradicts them is told, not the end."""
+    scores = classifier.decision_function(x)
+    try:
+        found = measure(s, scores, prior=classifier.prior_, sampling=classifier.sampling)
+    except ParameterError as error:
+        tell(f"The held-out rows cannot judge the model: {error}")
+        return {}
+    tell(
+        f"On {len(s):,} held-out rows, if the prior is right (90 % intervals):",
+        *metric_lines(found, _SHOWN),
+    )
+    return found
