@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from nnpu.prior import PriorEstimate
 
 __all__ = [
+    "PRIOR_ROWS",
     "as_prior",
     "check_labels",
     "check_writable",
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 LEAST = 10  # labelled rows, and unlabelled ones: fewer can be neither learned from nor judged
-_PRIOR_ROWS = 10_000  # an estimate from more rows takes minutes and is hardly narrower
+PRIOR_ROWS = 10_000  # an estimate from more rows takes minutes and is hardly narrower
 
 
 def sampling_line(sampling: str) -> str:
@@ -128,8 +129,8 @@ def find_prior(
 
     rng = np.random.default_rng(seed)
     rows = np.arange(len(s))
-    if len(s) > _PRIOR_ROWS:
-        rows = np.sort(rng.choice(len(s), _PRIOR_ROWS, replace=False))
+    if len(s) > PRIOR_ROWS:
+        rows = np.sort(rng.choice(len(s), PRIOR_ROWS, replace=False))
     x, s = x[rows], s[rows]
     if min((s == 1).sum(), (s == 0).sum()) < 2:
         raise InputError(

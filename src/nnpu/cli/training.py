@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nnpu.cli.labelled import find_prior, measure, metric_lines, telling_warnings
+from nnpu.cli.labelled import PRIOR_ROWS, find_prior, measure, metric_lines, telling_warnings
 from nnpu.parameters import ParameterError
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ def train_and_measure(
     about: dict[str, Any]
     with telling_warnings():
         if isinstance(prior, str):
-            tell("Prior: estimating it from scores of labelled against unlabelled rows ...")
+            rows = min(len(s_train), PRIOR_ROWS)
+            tell(f"Prior: estimating it from {rows:,} rows ...")
             value, estimate = find_prior(x_train, s_train, sampling, seed)
             about = {
                 "value": value,

@@ -23,7 +23,8 @@ __all__ = ["check_unique", "read_batches", "read_header", "read_typed"]
 
 _SNIFFED = 1 << 16  # bytes at the beginning of a text that are looked at
 _LONGEST_HEADER = 1 << 24
-_BLOCK = 1 << 22  # bytes of text that become one record batch; no cell may be longer
+_BLOCK = 1 << 18  # bytes of text that become one record batch; no row may be longer
+_LONG_ROW, _LARGE_BLOCK = 1 << 12, 1 << 22  # where rows are that long, the batches are larger
 _MARK = b"\xef\xbb\xbf"
 
 
@@ -68,7 +69,7 @@ def read_typed(source: Path) -> Any:
     return table
 
 
-def read_batches(source: Path, *, block: int = _BLOCK) -> Iterator[Any]:
+def read_batches(source: Path) -> Iterator[Any]:
     """Yield pyarrow record batches in which every cell is a string, with bounded memory.
 
     Types are not guessed here: pyarrow would guess them from the first block alone.
@@ -77,23 +78,28 @@ def read_batches(source: Path, *, block: int = _BLOCK) -> Iterator[Any]:
     ----------
     source : Path
         The text, plain or packed.
-    block : int
-        Bytes of text at a time.
     """
     import pyarrow as pa
     import pyarrow.csv
 
     names = read_header(source)
+    block = _block_size(source)
     with _watched(source) as stream:
         reader = pyarrow.csv.open_csv(
             stream,
-            read_options=pyarrow.csv.ReadOptions(block_size=block),
+            # Threads would read ahead, which costs memory and gains little here.
+            read_options=pyarrow.csv.ReadOptions(block_size=block, use_threads=False),
             parse_options=_parse_options(),
             convert_options=pyarrow.csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.large_string()), strings_can_be_null=False
             ),
         )
         yield from reader
+
+
+def _block_size(source: Path) -> int:
+    longest = max(len(line) for line in _sniff(source).split(b"\n"))
+    return _BLOCK if longest < _LONG_ROW else max(_LARGE_BLOCK, 8 * longest)
 
 
 def _parse_options() -> Any:
@@ -138,16 +144,17 @@ def _watched(source: Path) -> Iterator[Any]:
             watch = _Watch(raw)
             yield pa.PythonFile(cast("Any", watch), mode="r")
     except pa.ArrowInvalid as error:
-        unknown = f"{source} is not a CSV table ({_one_line(error)})."
-        raise InputError(_fault(source) or unknown) from error
+        raise InputError(_fault(source) or _unknown(source, error)) from error
     except (OSError, EOFError) as error:
         raise InputError(f"{source} is damaged or incomplete ({error}).") from error
     if watch.suspicious and (message := _fault(source)):
         raise InputError(message)
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
+def _unknown(source: Path, error: Exception) -> str:
+    if "straddling" in str(error):  # pyarrow's word for a row that no block can hold
+        return f"{source}: a row is longer than {_BLOCK:,} bytes; shorten its cells."
+    return f"{source} is not a CSV table ({' '.join(str(error).split())[:200]})."
 
 
 def _sniff(source: Path) -> bytes:
