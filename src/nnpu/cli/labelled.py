@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.data.streams import Batch
+    from nnpu.estimators.base import BasePUClassifier
     from nnpu.prior import PriorEstimate
 
 __all__ = [
@@ -142,14 +143,15 @@ def find_prior(
 
 
 def measure(
-    s: NDArray[np.int8], scores: NDArray[np.float32], *, prior: float, sampling: str
+    classifier: BasePUClassifier, s: NDArray[np.int8], scores: NDArray[np.float32]
 ) -> dict[str, dict[str, float]]:
-    """Return every PU metric with its 90 % interval."""
+    """Return every PU metric of a classifier's scores with its 90 % interval."""
     from nnpu.metrics import METRICS, interval
 
+    prior, sampling = classifier.prior_, classifier.sampling
     found = {}
     for name, metric in METRICS.items():
-        values = scores if name == "pu_roc_auc" else (scores > 0).astype(int)
+        values = scores if name == "pu_roc_auc" else (scores > classifier.threshold_).astype(int)
         low, high = interval(name, s, values, prior=prior, sampling=sampling)
         value = metric(s, values, prior=prior, sampling=sampling)
         found[name] = {"value": value, "low": low, "high": high}
