@@ -66,9 +66,7 @@ def test_what_only_looks_like_a_lost_row_is_read(tmp_path, text):
         ('a,b\n1,"' + "x\n" * 600_000, "line 2: a cell is very long, or a quote"),
         ("a,b\n" + "1,2\n" * 20_000 + "3," + "x" * 600_000, "line 20002: a cell is very long"),
         (
-            "a,b,c\n"
-            + "1,2,3\n" * 20_000
-            + ",".join(["y" * 120_000, "y" * 120_000, "y" * 120_000]),
+            "a,b,c,d,e\n" + "1,2,3,4,5\n" * 20_000 + ",".join(["y" * 120_000] * 5),
             "a row is longer than 262,144",
         ),
     ],

@@ -152,7 +152,7 @@ def measure(
     found = {}
     for name, metric in METRICS.items():
         values = scores if name == "pu_roc_auc" else (scores > classifier.threshold_).astype(int)
-        low, high = interval(name, s, values, prior=prior, sampling=sampling)
+        low, high = interval(name, s, values, prior=prior, sampling=sampling, clip=True)
         value = metric(s, values, prior=prior, sampling=sampling)
         found[name] = {"value": value, "low": low, "high": high}
     return found
