@@ -41,7 +41,7 @@ def ratio_panel(
     shown = np.unique(np.linspace(0, len(x) - 1, min(_POINTS, len(x))).round().astype(int))
     middle, half = (low + high) / 2, (high - low) / 2
     return Panel(
-        "Share of the unlabelled rows, relative to the labelled ones, above a threshold",
+        "Unlabelled rows above a threshold, relative to labelled",
         "share of labelled rows above the threshold, q_p",
         "q_u / q_p",
         [
