@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from people_table import people, write_csv
 
 from nnpu.cli import main
 
@@ -158,9 +157,9 @@ FIT_OPTIONS = [
 
 
 @pytest.mark.parametrize(("options", "message"), FIT_OPTIONS)
-def test_fit_refuses_a_wrong_option(tmp_path, capsys, monkeypatch, options, message):
+def test_fit_refuses_a_wrong_option(tmp_path, capsys, monkeypatch, options, message, people):
     monkeypatch.chdir(tmp_path)
-    write_csv(tmp_path / "people.csv", people())
+    people(tmp_path / "people.csv")
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "diary.txt").write_text("mine")
     (tmp_path / "wrong.toml").write_text("epoch = 3\n")
@@ -212,10 +211,10 @@ MODELS: list[tuple[Callable[[Path], Any], str]] = [
 
 @pytest.mark.parametrize(("damage", "message"), MODELS)
 @pytest.mark.parametrize("command", ["predict", "evaluate"])
-def test_a_wrong_model_folder_is_refused(tmp_path, capsys, model, command, damage, message):
+def test_a_wrong_model_folder_is_refused(tmp_path, capsys, model, command, damage, message, people):
     shutil.copytree(model, tmp_path / "model")
     damage(tmp_path / "model")
-    data = write_csv(tmp_path / "new.csv", people(seed=1))
+    data = people(tmp_path / "new.csv", seed=1)
     options = {"predict": ["--out", str(tmp_path / "p.csv")], "evaluate": ["--label", "label"]}
     arguments = [command, str(tmp_path / "model"), str(data), *options[command]]
     refused(arguments, message, tmp_path, capsys)
@@ -247,8 +246,8 @@ def test_predict_refuses_a_wrong_file_and_writes_nothing(tmp_path, capsys, model
         ("new.csv/p.csv", "is not a folder"),
     ],
 )
-def test_predict_refuses_a_wrong_place_to_write(tmp_path, capsys, model, out, message):
-    data = write_csv(tmp_path / "new.csv", people(seed=1))
+def test_predict_refuses_a_wrong_place_to_write(tmp_path, capsys, model, out, message, people):
+    data = people(tmp_path / "new.csv", seed=1)
     arguments = ["predict", str(model), str(data), "--out", str(tmp_path / out)]
     refused(arguments, message, tmp_path, capsys)
 
@@ -260,9 +259,9 @@ def test_predict_names_a_missing_file(tmp_path, capsys, model):
 
 @pytest.mark.parametrize("command", ["evaluate", "prior"])
 def test_the_label_column_is_asked_for_and_its_near_name_suggested(
-    tmp_path, capsys, model, command
+    tmp_path, capsys, model, command, people
 ):
-    data = str(write_csv(tmp_path / "new.csv", people(seed=1)))
+    data = str(people(tmp_path / "new.csv", seed=1))
     base = [command, str(model), data] if command == "evaluate" else [command, data]
     refused(base, "Missing option '--label'", tmp_path, capsys)
     refused([*base, "--label", "labels"], "Did you mean 'label'", tmp_path, capsys)
@@ -280,9 +279,9 @@ def fail_with(number: int) -> Callable[..., Any]:
     [("fit", 13), ("fit", 28), ("predict", 28), ("predict", 30), ("prior", 28)],
 )
 def test_a_failed_write_leaves_nothing_behind(
-    tmp_path, capsys, monkeypatch, model, command, number
+    tmp_path, capsys, monkeypatch, model, command, number, people
 ):
-    data = str(write_csv(tmp_path / "new.csv", people(seed=1)))
+    data = str(people(tmp_path / "new.csv", seed=1))
     arguments = {
         "fit": ["fit", data, "--label", "label", "--epochs", "1", "--prior", "0.5"],
         "predict": ["predict", str(model), data],
@@ -300,8 +299,8 @@ def test_a_failed_write_leaves_nothing_behind(
     assert contents(tmp_path) == before
 
 
-def test_a_folder_without_permission_is_refused_before_the_work(tmp_path, capsys, monkeypatch):
-    data = str(write_csv(tmp_path / "people.csv", people()))
+def test_a_folder_without_permission_is_refused_before_work(tmp_path, capsys, monkeypatch, people):
+    data = str(people(tmp_path / "people.csv"))
     monkeypatch.setattr("os.access", lambda path, mode: not mode & os.W_OK)
     arguments = ["fit", data, "--label", "label", "--out", str(tmp_path / "model")]
     refused(arguments, "no permission for", tmp_path, capsys)

@@ -38,8 +38,12 @@ def evaluate(model_dir: Path, data: Path, label: str, as_json: bool) -> None:
     s, scores = np.concatenate(labels), np.concatenate(parts)
     check_labels(s, label, str(data))
     prior, sampling = model.classifier.prior_, model.classifier.sampling
-    found = measure(s, scores, prior=prior, sampling=sampling)
-    counts = {"rows": len(s), "labelled": int((s == 1).sum()), "positives": int((scores > 0).sum())}
+    found = measure(model.classifier, s, scores)
+    counts = {
+        "rows": len(s),
+        "labelled": int((s == 1).sum()),
+        "positives": int((scores > model.classifier.threshold_).sum()),
+    }
     if as_json:
         result = {**counts, "prior": prior, "sampling": sampling, "metrics": found}
         click.echo(json.dumps(result | {"caveat": _CAVEAT}, indent=2))

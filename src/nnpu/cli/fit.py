@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from nnpu.cli.runs import read_config
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -77,6 +80,7 @@ def fit(
     from nnpu.cli.training import train_and_measure
     from nnpu.data.columns import fit_columns
     from nnpu.estimators.storage import check_target, save
+    from nnpu.training import checkpoints_beside
 
     def tell(*lines: str) -> None:
         if not as_json:
@@ -96,38 +100,35 @@ def fit(
         f"Columns ({plan.width:,} features):",
         *(f"  {line}" for line in plan.told()),
     )
-    fitted = train_and_measure(
-        plan.transform(batch),
-        s,
-        held_out,
-        prior=given,
-        sampling=sampling,
-        epochs=epochs,
-        seed=seed,
-        tell=tell,
-    )
-    options = {
-        "label": label,
-        "out": str(out),
-        "prior": given,
-        "sampling": sampling,
-        "id": id_name,
-        "drop": list(drop) or None,
-        "epochs": fitted.epochs,
-        "seed": seed,
-    }
-    command = as_command("fit", str(data), options)
-    events: list[dict[str, Any]] = [
-        {"event": "columns", "columns": plan.to_json()},
-        {"event": "prior", **fitted.prior},
-        *({"event": "epoch", **row} for row in fitted.classifier.history_),
-        {"event": "held_out", "rows": int(held_out.sum()), "metrics": fitted.metrics},
-    ]
-    notes = {
-        "run.toml": as_toml(command, {"data": str(data), **options}),
-        "log.jsonl": as_log(events),
-    }
-    save(fitted.classifier, out, columns=plan.to_json(), notes=notes)
+    x = plan.transform(batch)
+    with _saying_how_to_go_on(out), checkpoints_beside(out) as training:
+        fitted = train_and_measure(
+            x,
+            s,
+            held_out,
+            prior=given,
+            sampling=sampling,
+            epochs=epochs,
+            seed=seed,
+            training=training,
+            tell=tell,
+        )
+        options = {
+            "label": label,
+            "out": str(out),
+            "prior": given,
+            "sampling": sampling,
+            "id": id_name,
+            "drop": list(drop) or None,
+            "epochs": fitted.epochs,
+            "seed": seed,
+        }
+        command = as_command("fit", str(data), options)
+        notes = {
+            "run.toml": as_toml(command, {"data": str(data), **options}),
+            "log.jsonl": as_log(fitted.events(plan.to_json())),
+        }
+        save(fitted.classifier, out, columns=plan.to_json(), notes=notes)
     if as_json:
         result = {
             "model": str(out),
@@ -139,6 +140,21 @@ def fit(
         }
         click.echo(json.dumps(result, indent=2))
     tell(f"Model: {out} (weights, columns, run.toml, log.jsonl)", f"Again: {command}")
+
+
+@contextmanager
+def _saying_how_to_go_on(out: Path) -> Iterator[None]:
+    """Put into Ctrl-C what is kept and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        partial = out.with_name(f"{out.name}.partial")
+        kept = (
+            f"The training so far is in {partial}; the same command goes on from there."
+            if partial.is_dir()
+            else "Nothing was written; the same command starts again."
+        )
+        raise KeyboardInterrupt(f"Interrupted. {kept}") from error
 
 
 def _held_out(s: NDArray[np.int8], seed: int) -> NDArray[np.bool_]:

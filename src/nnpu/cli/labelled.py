@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.data.streams import Batch
+    from nnpu.estimators.base import BasePUClassifier
     from nnpu.prior import PriorEstimate
 
 __all__ = [
@@ -142,14 +143,15 @@ def find_prior(
 
 
 def measure(
-    s: NDArray[np.int8], scores: NDArray[np.float32], *, prior: float, sampling: str
+    classifier: BasePUClassifier, s: NDArray[np.int8], scores: NDArray[np.float32]
 ) -> dict[str, dict[str, float]]:
-    """Return every PU metric with its 90 % interval."""
+    """Return every PU metric of a classifier's scores with its 90 % interval."""
     from nnpu.metrics import METRICS, interval
 
+    prior, sampling = classifier.prior_, classifier.sampling
     found = {}
     for name, metric in METRICS.items():
-        values = scores if name == "pu_roc_auc" else (scores > 0).astype(int)
+        values = scores if name == "pu_roc_auc" else (scores > classifier.threshold_).astype(int)
         low, high = interval(name, s, values, prior=prior, sampling=sampling)
         value = metric(s, values, prior=prior, sampling=sampling)
         found[name] = {"value": value, "low": low, "high": high}
@@ -170,12 +172,16 @@ _WORDS = {
 def metric_lines(
     found: dict[str, dict[str, float]], names: tuple[str, ...] = tuple(_WORDS)
 ) -> list[str]:
-    """Return a line for each metric."""
-    return [
+    """Return a line for each metric, and one about values that no metric can have."""
+    lines = [
         f"  {_WORDS[name]:14}{found[name]['value']:7.3f}   "
         f"({found[name]['low']:.3f} to {found[name]['high']:.3f})"
         for name in names
     ]
+    shares = [found[name] for name in names if name != "lee_liu_score"]
+    if any(share["low"] < 0 or share["high"] > 1 for share in shares):
+        lines.append("  (Below 0 or above 1: chance, or a wrong prior; no true label was seen.)")
+    return lines
 
 
 @contextmanager

@@ -16,6 +16,12 @@ from nnpu.parameters import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from nnpu.cli.scoring import TableModel
+    from nnpu.data.streams import Batch
+
 __all__ = ["predict"]
 
 
@@ -46,10 +52,7 @@ def predict(model_dir: Path, data: Path, out: Path, as_json: bool) -> None:
     check_writable(out)
     model = load_model(model_dir)
     rows = positives = 0
-    batches = (
-        _record_batch(model.plan.ids(batch), model.plan.id_name, scores)
-        for batch, scores in scored_batches(model, data)
-    )
+    batches = (_record_batch(model, batch, scores) for batch, scores in scored_batches(model, data))
     first = next(batches)  # what is wrong with the file mostly shows here
     with _writer(out, first.schema) as write:
         while first is not None:
@@ -63,20 +66,20 @@ def predict(model_dir: Path, data: Path, out: Path, as_json: bool) -> None:
         click.echo(f"{rows:,} rows, {positives:,} of them predicted positive: {out}")
 
 
-def _record_batch(ids: Any, id_name: str | None, scores: Any) -> Any:
+def _record_batch(model: TableModel, batch: Batch, scores: NDArray[np.float32]) -> Any:
+    """As predict_proba and predict would have it, without scoring the rows again."""
     import numpy as np
     import pyarrow as pa
-    from scipy.special import expit
 
-    columns = {} if ids is None else {id_name: ids}
-    # As in predict_proba, without scoring the rows a second time.
-    probability = expit(scores.astype(np.float64))
+    ids = model.plan.ids(batch)
+    columns = {} if ids is None else {model.plan.id_name: ids}
+    positive = scores > model.classifier.threshold_
     return pa.record_batch(
         columns
         | {
             "score": pa.array(scores),
-            "probability": pa.array(probability),
-            "prediction": pa.array((scores > 0).astype(np.int8)),
+            "probability": pa.array(model.classifier.calibration_(scores)),
+            "prediction": pa.array(positive.astype(np.int8)),
         }
     )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nnpu.cli.labelled import PRIOR_ROWS, find_prior, measure, metric_lines, telling_warnings
-from nnpu.parameters import ParameterError
+from nnpu.parameters import InputError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.estimators import PUClassifier
+    from nnpu.training import Training
 
 __all__ = ["Fitted", "train_and_measure"]
 
@@ -42,6 +43,15 @@ class Fitted:
     prior: dict[str, Any]
     metrics: dict[str, dict[str, float]]
 
+    def events(self, columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the log of the run, in the order in which things happened."""
+        return [
+            {"event": "columns", "columns": columns},
+            {"event": "prior", **self.prior},
+            *({"event": "epoch", **row} for row in self.classifier.history_),
+            {"event": "held_out", "metrics": self.metrics},
+        ]
+
 
 def train_and_measure(
     x: Any,
@@ -52,6 +62,7 @@ def train_and_measure(
     sampling: str,
     epochs: int | None,
     seed: int,
+    training: Training,
     tell: Callable[..., None],
 ) -> Fitted:
     """Estimate the prior unless it is given, train, and judge the model.
@@ -64,6 +75,8 @@ def train_and_measure(
         Rows to judge the model by; nothing is fitted to them.
     prior, sampling, epochs, seed
         As in ``nnpu fit``.
+    training : Training
+        Says where checkpoints are kept.
     tell : callable
         Prints lines.
     """
@@ -100,6 +113,7 @@ def train_and_measure(
             epochs=passes,
             random_state=seed,
             verbose=1,
+            training=training,
         ).fit(x_train, s_train)
     metrics = _judge(classifier, x[held_out], s[held_out], tell)
     return Fitted(classifier, passes, about, metrics)
@@ -108,11 +122,11 @@ def train_and_measure(
 def _judge(
     classifier: PUClassifier, x: Any, s: NDArray[np.int8], tell: Callable[..., None]
 ) -> dict[str, dict[str, float]]:
-    """Measure the held-out rows; a prior that contradicts them is told, not the end."""
-    scores = classifier.decision_function(x)
+    """Measure and calibrate by the held-out rows; what they cannot say is told, not the end."""
     try:
-        found = measure(s, scores, prior=classifier.prior_, sampling=classifier.sampling)
-    except ParameterError as error:
+        found = measure(classifier, s, classifier.decision_function(x))
+        classifier.calibrate(x, s)
+    except (ParameterError, InputError) as error:
         tell(f"The held-out rows cannot judge the model: {error}")
         return {}
     tell(

@@ -206,10 +206,11 @@ def _fault(source: Path) -> str | None:
                 line = reader.line_num + 1
         except UnicodeDecodeError:
             return f"{source}, line {_undecodable(source)}: not UTF-8 text; save it as UTF-8."
-        except csv.Error:
+        except csv.Error as error:
+            long = "a cell is very long, or " if "limit" in str(error) else ""
             return (
-                f'{source}, line {line}: a quote (") is opened and not closed, or stands alone in '
-                "a quoted cell; close it, or double it."
+                f'{source}, line {line}: {long}a quote (") is opened and not closed, or stands '
+                "alone in a quoted cell; close it, or double it."
             )
     return None
 

@@ -35,13 +35,13 @@ def ratio_panel(
     --------
     >>> panel = ratio_panel([1.0, 0.5], [1.0, 0.3], value=0.3, low=0.25, high=0.35)
     >>> [curve.label for curve in panel.curves]
-    ['q_u / q_p', 'estimate, with its 90 % interval', '']
+    ['q_u / q_p', 'estimate, with its 90 % interval']
     """
     x, y = np.asarray(q_p, dtype=float), np.asarray(ratio, dtype=float)
     shown = np.unique(np.linspace(0, len(x) - 1, min(_POINTS, len(x))).round().astype(int))
     middle, half = (low + high) / 2, (high - low) / 2
     return Panel(
-        "Share of the unlabelled rows, relative to the labelled ones, above a threshold",
+        "Unlabelled rows above a threshold, relative to labelled",
         "share of labelled rows above the threshold, q_p",
         "q_u / q_p",
         [
