@@ -2,11 +2,12 @@
 
 python -m venv /tmp/pywsl && /tmp/pywsl/bin/pip install pywsl==0.1.4 numpy scipy scikit-learn
 python benchmarks/linear.py pywsl --peer /tmp/pywsl/bin/python [--rows 100000] [--dtype float64]
-python benchmarks/linear.py sparse [--rows 1000000] [--loss logistic]
+python benchmarks/linear.py sparse [--rows 1000000] [--loss logistic] [--alpha 1]
 
 `pywsl` runs both in their own environments, in turn, and prints the ratio of the shortest times of
-`fit`, on the wall and of the processor; the objective of both solutions is computed by nnpu.risk in float64. `sparse` prints rows per
-second and the peak memory of the process. Set OMP_NUM_THREADS to say how many threads both get.
+`fit`, on the wall and of the processor; the objective of both solutions is computed by nnpu.risk
+in float64. `sparse` prints rows per second and the peak memory of the process. Set OMP_NUM_THREADS
+to say how many threads both get.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def run(python: str, worker: str, file: Path, repeats: int) -> dict[str, Any]:
     return result
 
 
-def million_sparse_rows(rows: int, d: int, per_row: int, loss: str) -> None:
+def million_sparse_rows(rows: int, d: int, per_row: int, loss: str, alpha: float) -> None:
     """Rows with `per_row` random features each; 1,000 features are commoner in one class."""
     from scipy import sparse
 
@@ -149,11 +150,12 @@ def million_sparse_rows(rows: int, d: int, per_row: int, loss: str) -> None:
     s = np.r_[np.ones(n_p, int), np.zeros(rows - n_p, int)]
     print(f"data: {(data.nbytes + indices.nbytes + indptr.nbytes) / 2**20:.0f} MB")
     start = time.perf_counter()
-    clf = LinearPU(PRIOR, loss=loss).fit(X, s)
+    clf = LinearPU(PRIOR, loss=loss, alpha=alpha).fit(X, s)
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     accuracy = np.mean((clf.decision_function(X[n_p:]) > 0) == positive[n_p:])
-    print(f"rows={rows} features={d} loss={loss}: {seconds:.1f} s, {rows / seconds:,.0f} rows/s")
+    print(f"rows={rows} features={d} loss={loss} alpha={alpha:g}")
+    print(f"{seconds:.1f} s, {rows / seconds:,.0f} rows/s")
     print(f"peak memory of the process {peak:.2f} GB; {clf.certificate_}")
     print(f"objective {clf.objective_:.6f}; accuracy on the unlabelled rows {accuracy:.4f}")
 
@@ -173,12 +175,14 @@ def main() -> None:
     parser.add_argument("--dtype", choices=["float32", "float64"], default="float64")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--loss", default="logistic")
+    parser.add_argument("--alpha", type=float, default=1.0)
     given = parser.parse_args()
     if given.what == "pywsl":
         rows, d = given.rows or 100_000, given.features or 20
         against_pywsl(rows, d, given.centres, given.dtype, given.peer, given.repeats)
     else:
-        million_sparse_rows(given.rows or 1_000_000, given.features or 100_000, 50, given.loss)
+        rows, d = given.rows or 1_000_000, given.features or 100_000
+        million_sparse_rows(rows, d, 50, given.loss, given.alpha)
 
 
 if __name__ == "__main__":
