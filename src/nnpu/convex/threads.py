@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # scikit-learn brings it
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Future
 
 __all__ = ["in_threads"]
 
@@ -33,13 +35,14 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterato
     >>> list(in_threads(abs, [-1, -2, -3]))
     [1, 2, 3]
     """
-    workers = torch.get_num_threads()
-    if workers == 1:
-        yield from map(work, items)
+    workers, items = torch.get_num_threads(), iter(items)
+    first = list(islice(items, 2))
+    if workers == 1 or len(first) < 2:  # nothing to share out
+        yield from map(work, chain(first, items))
         return
     with threadpool_limits(1, "blas"), ThreadPoolExecutor(workers) as pool:
-        waiting = deque()
-        for item in items:
+        waiting: deque[Future[Result]] = deque()
+        for item in chain(first, items):
             waiting.append(pool.submit(work, item))
             if len(waiting) == 2 * workers:
                 yield waiting.popleft().result()
