@@ -8,8 +8,8 @@ python benchmarks/linear.py sparse [--rows 1000000] [--loss logistic] [--alpha 1
 `pywsl` runs both in their own environments, in turn, and prints the ratio of the shortest times of
 `fit`, on the wall and of the processor; the objective of both solutions is computed by nnpu.risk
 in float64. `path` does the same for a search: eleven strengths of regularisation on all rows and on
-five folds, by `regularisation_path` and by as many fits of pywsl. `sparse` prints rows per second and the peak memory of the process. Set OMP_NUM_THREADS
-to say how many threads both get.
+five folds, by `regularisation_path` and by as many fits of pywsl. `sparse` prints rows per second
+and the peak memory of the process. Set OMP_NUM_THREADS to say how many threads both get.
 """
 
 from __future__ import annotations

@@ -256,11 +256,7 @@ def _normal_equations(problem: Problem, alphas: list[float], tol: float) -> list
     J = −π m_p·θ + (θᵀMθ + 2 m_u·θ + 1)/4 + α/2 ‖w‖², hence (M/2 + α) θ = π m_p − m_u/2, with
     M = mean_U (φ, 1)(φ, 1)ᵀ, m_u = mean_U (φ, 1), m_p = mean_P (φ, 1).
     """
-    precise = problem.features.basis is None
-    moments = _second_moments(problem, precise)
-    if not precise and min(alphas) < FLOAT32_ALPHA * np.trace(moments[0]) / problem.size:
-        moments = _second_moments(problem, precise=True)
-    matrix, mean = moments
+    matrix, mean = _second_moments(problem, _needs_float64(problem, min(alphas)))
     right = problem.linear - mean / 2
     solutions = []
     for alpha in alphas:
@@ -274,6 +270,14 @@ def _normal_equations(problem: Problem, alphas: list[float], tol: float) -> list
         certificate = Certificate(gap, float(np.linalg.norm(gradient)), 1, gap <= tol)
         solutions.append(Solution(theta, objective, certificate))
     return solutions
+
+
+def _needs_float64(problem: Problem, alpha: float) -> bool:
+    """Whether α is too small to cover the rounding of float32; a look at some rows of a basis."""
+    if problem.features.basis is None:
+        return True
+    some = problem.features.transform(problem.X[:1_000])
+    return bool(alpha < FLOAT32_ALPHA * np.mean(some**2))
 
 
 def _second_moments(problem: Problem, precise: bool) -> tuple[Floats, Floats]:
