@@ -16,7 +16,7 @@ and has h*(u) = −min{u, 1 − u}. So one number bounds the distance to the lea
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -25,6 +25,7 @@ from scipy.optimize import brentq
 from nnpu.convex.features import row_blocks
 from nnpu.convex.losses import CONVEX_LOSSES, smooth_double_hinge
 from nnpu.convex.problem import as_dense
+from nnpu.convex.threads import in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -237,7 +238,7 @@ def _certify(
 def _best_intercept(problem: Problem, loss: ConvexLoss, scores: Floats, start: float) -> float:
     """Return b with Σ c_i h′(g_i + b) = π; h′ grows from 0 or less to 1 or more."""
     used = problem.population
-    scores, weight = scores[used], 1 / used.sum()
+    scores, weight = scores[used], 1 / int(used.sum())
 
     def excess(b: float) -> float:
         return float(loss.slope(scores + b).sum() * weight - problem.prior)
@@ -255,11 +256,7 @@ def _normal_equations(problem: Problem, alphas: list[float], tol: float) -> list
     J = −π m_p·θ + (θᵀMθ + 2 m_u·θ + 1)/4 + α/2 ‖w‖², hence (M/2 + α) θ = π m_p − m_u/2, with
     M = mean_U (φ, 1)(φ, 1)ᵀ, m_u = mean_U (φ, 1), m_p = mean_P (φ, 1).
     """
-    precise = problem.features.basis is None
-    moments = _second_moments(problem, precise)
-    if not precise and min(alphas) < FLOAT32_ALPHA * np.trace(moments[0]) / problem.size:
-        moments = _second_moments(problem, precise=True)
-    matrix, mean = moments
+    matrix, mean = _second_moments(problem, _needs_float64(problem, min(alphas)))
     right = problem.linear - mean / 2
     solutions = []
     for alpha in alphas:
@@ -275,16 +272,27 @@ def _normal_equations(problem: Problem, alphas: list[float], tol: float) -> list
     return solutions
 
 
+def _needs_float64(problem: Problem, alpha: float) -> bool:
+    """Whether α is too small to cover the rounding of float32; a look at some rows of a basis."""
+    if problem.features.basis is None:
+        return True
+    some = problem.features.transform(problem.X[:1_000])
+    return bool(alpha < FLOAT32_ALPHA * np.mean(some**2))
+
+
 def _second_moments(problem: Problem, precise: bool) -> tuple[Floats, Floats]:
     """Return M and m_u; products within a block in float32 unless `precise`, sums in float64."""
     size = problem.size + problem.intercept
     matrix, total = np.zeros((size, size)), np.zeros(size)
     x_u = problem.X if problem.population.all() else problem.X[problem.population]
-    for _, block in row_blocks(x_u, problem.size):
-        phi = problem.features.transform(block, np.float64 if precise else np.float32)
-        product = phi.T @ phi
+
+    def moments(numbered: tuple[slice, Any]) -> tuple[Any, Any]:
+        phi = problem.features.transform(numbered[1], np.float64 if precise else np.float32)
+        return phi.T @ phi, phi.T @ np.ones(phi.shape[0], phi.dtype)
+
+    for product, sums in in_threads(moments, row_blocks(x_u, problem.size)):
         matrix[: problem.size, : problem.size] += as_dense(product)
-        total[: problem.size] += phi.T @ np.ones(phi.shape[0], phi.dtype)
+        total[: problem.size] += sums
     n = x_u.shape[0]
     if problem.intercept:
         total[-1] = n

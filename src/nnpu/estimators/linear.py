@@ -199,7 +199,7 @@ class LinearPU(BasePUClassifier):
         held_out = np.zeros((len(order), 2))
         for train, test in PUStratifiedKFold(n_splits, random_state=seed).split(X, codes):
             fits, features = model._solve(X[train], codes[train], seed, strengths[order])
-            held_out += [model._held_out_risks(X[test], codes[test], fit, features) for fit in fits]
+            held_out += model._held_out(X[test], codes[test], fits, features)
         columns = np.column_stack([strengths[order], least, held_out / n_splits])
         names = ("alpha", "objective", "risk", "zero_one")
         return [
@@ -272,13 +272,18 @@ class LinearPU(BasePUClassifier):
         return w.reshape(1, -1), np.array([b])
 
     def _scores(self, X: Any) -> NDArray[np.float32]:
-        return _linear_scores(X, self.features_, self.coef_, self.intercept_)
+        return _linear_scores(X, self.features_, self.coef_, self.intercept_)[:, 0]
 
-    def _held_out_risks(
-        self, X: Any, codes: Labels, solution: Solution, features: Features
-    ) -> tuple[float, float]:
-        """Return R̂_pu of the loss and of the zero-one loss on held-out rows."""
-        scores = _linear_scores(X, features, *self._in_units_of_x(solution, features))
+    def _held_out(
+        self, X: Any, codes: Labels, fits: list[Solution], features: Features
+    ) -> list[tuple[float, float]]:
+        """Return R̂_pu of the loss and of the zero-one loss on held-out rows, for each solution."""
+        weights = [self._in_units_of_x(fit, features) for fit in fits]
+        coef, intercept = (np.concatenate(parts) for parts in zip(*weights, strict=True))
+        scores = _linear_scores(X, features, coef, intercept)
+        return [self._risks(np.ascontiguousarray(column), codes) for column in scores.T]
+
+    def _risks(self, scores: NDArray[np.float32], codes: Labels) -> tuple[float, float]:
         partial = partial_risks(
             torch.from_numpy(scores).double(),
             torch.from_numpy(codes),
@@ -329,12 +334,12 @@ _FEATURE_ARRAYS = ("mean", "scale", "points", "phase")
 def _linear_scores(
     X: Any, features: Features, coef: Floats, intercept: Floats
 ) -> NDArray[np.float32]:
-    """g(x) = φ(x)·coef + b, block by block; without a basis the weights are those of X itself."""
-    scores = np.empty(X.shape[0], np.float32)
+    """g(x) = φ(x)·coef + b, one column per row of coef; without a basis the weights are X's own."""
+    scores = np.empty((X.shape[0], len(coef)), np.float32)
     plain = features.basis is None
     for rows, block in row_blocks(X, features.size):
         phi = block.astype(np.float64) if plain else features.transform(block)
-        scores[rows] = phi @ coef[0] + intercept[0]
+        scores[rows] = phi @ coef.T + intercept
     return scores
 
 
