@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
+import textwrap
+import time
 
 import numpy as np
 import pytest
@@ -145,6 +149,69 @@ def test_a_run_that_fails_leaves_no_file(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run_all([SHORT], tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def file_contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_run_that_was_interrupted_goes_on_and_its_table_is_equal_byte_for_byte(
+    tmp_path, monkeypatch
+):
+    """Interrupted at the end of every epoch but the last; no epoch is trained twice."""
+    setting = dataclasses.replace(SHORT, methods=(UPU, NNPU), samplings=1, epochs=4)
+    run_all([setting], tmp_path / "whole")
+    epochs = []
+
+    def evaluate(*arguments):
+        epochs.append(1)
+        if len(epochs) in (1, 3, 5):
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    real = runner.evaluate
+    monkeypatch.setattr(runner, "evaluate", evaluate)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            run_all([setting], tmp_path / "parts")
+        assert len(list((tmp_path / "parts").glob("*.csv.partial"))) == 1
+    run_all([setting], tmp_path / "parts")
+    assert file_contents(tmp_path / "parts") == file_contents(tmp_path / "whole")
+    assert len(epochs) == 2 * 4 + 3  # a callback that was interrupted is called again
+
+
+@pytest.mark.slow
+def test_a_process_killed_in_the_middle_of_runs_goes_on_to_the_same_tables(tmp_path):
+    code = """
+        import dataclasses, functools, sys
+        from pathlib import Path
+        from nnpu.experiments import runner
+        from nnpu.experiments.paper import DEMO
+        runner.Training = functools.partial(runner.Training, checkpoint_every=3)
+        runner._load("digits")  # what takes long is not the run itself
+        print("begin", flush=True)
+        setting = dataclasses.replace(DEMO, methods=DEMO.methods[1:], samplings=1, epochs=20)
+        runner.run_all([setting], Path(sys.argv[1]))
+        print("end", flush=True)
+    """
+    rng = np.random.default_rng(0)
+
+    def run(folder, seconds=None):
+        command = [sys.executable, "-c", textwrap.dedent(code), str(folder)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout.readline() == "begin\n"
+            if seconds is not None:
+                time.sleep(seconds)
+                child.kill()
+            return child.stdout.read() == "end\n"
+
+    assert run(tmp_path / "whole")
+    kills = 0
+    while not run(tmp_path / "parts", rng.uniform(0.1, 0.8)):
+        kills += 1
+        assert kills < 50
+    assert kills >= 2
+    assert file_contents(tmp_path / "parts") == file_contents(tmp_path / "whole")
 
 
 def test_whatever_changes_the_result_changes_the_file_name():
