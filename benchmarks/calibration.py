@@ -1,9 +1,10 @@
-"""How far probabilities are from the truth on MNIST, even against odd: docs/selection.md.
+"""How far probabilities are from the truth, even against odd digits: docs/selection.md.
 
-    python benchmarks/calibration.py [--seeds 5]
+    python benchmarks/calibration.py [mnist] [digits] [--seeds 5]
 
-1,000 P and 10,000 U, the true prior. A fifth of P and U is held out of the training and
-calibrates the probabilities; true labels serve only to judge them, on the 10,000 test images.
+MNIST: 1,000 P, 10,000 U, 10,000 test rows. Digits: 300 P, 1,047 U, at most 450 test rows. The
+true prior. A fifth of P and U (of digits a third) is held out of the training and calibrates the
+probabilities; true labels serve only to judge them, on test rows with U's share of positives.
 Expected calibration error: 15 bins of equal width. One row of the table per bin; finished runs
 are not run again. The picture goes to docs/images/calibration.
 """
@@ -11,6 +12,7 @@ are not run again. The picture goes to docs/images/calibration.
 from __future__ import annotations
 
 import argparse
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -26,11 +28,23 @@ LOSSES = ("sigmoid", "logistic")
 KINDS = {"as they are": "orange", "calibrated": "blue"}
 
 
-def fit(dataset, loss, seed):
-    sample = data.sample_pu(dataset, 1_000, 10_000, disjoint=True, random_state=seed)
-    options = Training(schedule="cosine", warm_up=0.2, validation_fraction=0.2)
-    model = PUClassifier(sample.prior, loss=loss, training=options, random_state=seed)
-    return model.fit(sample.x[sample.index], sample.s)
+def mnist(seed):
+    d = data.load("mnist")
+    sample = data.sample_pu(d, 1_000, 10_000, disjoint=True, random_state=seed)
+    return sample, d.x_test, d.y_test, 0.2
+
+
+def digits(seed):
+    d = data.load("digits")
+    x, y = np.concatenate([d.x_train, d.x_test]), np.concatenate([d.y_train, d.y_test])
+    order = np.random.default_rng(seed).permutation(len(x))
+    test, train = order[:450], order[450:]
+    sample = data.sample_pu((x[train], y[train]), 300, disjoint=True, random_state=seed)
+    fresh = data.sample_pu((x[test], y[test]), 1, prior=sample.prior, random_state=seed)
+    return sample, fresh.x_u, fresh.y[fresh.index_u], 1 / 3
+
+
+SETS = {"mnist": mnist, "digits": digits}
 
 
 def bins(probabilities, positive):
@@ -46,17 +60,20 @@ def bins(probabilities, positive):
         }
 
 
-def run(dataset, loss, seed):
-    model = fit(dataset, loss, seed)
-    positive = dataset.y_test == 1
+def run(name, loss, seed):
+    sample, x_test, y_test, fraction = SETS[name](seed)
+    options = Training(schedule="cosine", warm_up=0.2, validation_fraction=fraction)
+    model = PUClassifier(sample.prior, loss=loss, training=options, random_state=seed)
+    model.fit(sample.x[sample.index], sample.s)
+    positive = y_test == 1
     probabilities = {
-        "as they are": expit(model.decision_function(dataset.x_test).astype(float)),
-        "calibrated": model.predict_proba(dataset.x_test)[:, 1],
+        "as they are": expit(model.decision_function(x_test).astype(float)),
+        "calibrated": model.predict_proba(x_test)[:, 1],
     }
     rows = []
     for kind, values in probabilities.items():
         wrong = round(float(np.mean((values > 0.5) != positive)), 5)
-        cell = {"loss": loss, "seed": seed, "kind": kind, "error": wrong}
+        cell = {"data": name, "loss": loss, "seed": seed, "kind": kind, "error": wrong}
         rows += [cell | row for row in bins(values, positive)]
     return rows
 
@@ -65,7 +82,9 @@ def expected_calibration_error(rows):
     return sum(row["weight"] * abs(row["probability"] - row["positives"]) for row in rows)
 
 
-def summarise(rows):
+def summarise(rows, name):
+    rows = [row for row in rows if row["data"] == name]
+    print(f"\n{name}\n")
     print("| loss | probabilities | expected calibration error | largest | error at one half |")
     print("|---|---|---|---|---|")
     for loss in LOSSES:
@@ -98,21 +117,24 @@ def panel(rows, loss):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", nargs="*", default=list(SETS), help=" ".join(SETS))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/calibration.csv"))
     parser.add_argument("--figure", type=Path, default=Path("docs/images/calibration"))
     options = parser.parse_args()
     rows = read_table(options.out) if options.out.exists() else []
-    done = {(row["loss"], row["seed"]) for row in rows}
-    dataset = data.load("mnist")
-    for seed in range(options.seeds):
-        for loss in LOSSES:
-            if (loss, seed) not in done:
-                rows += run(dataset, loss, seed)
-                write_table(options.out, rows)
-                print(f"{loss} seed {seed}", flush=True)
-    summarise(rows)
-    save_figure([panel(rows, loss) for loss in LOSSES], options.figure, formats=("png",))
+    done = {(row["data"], row["loss"], row["seed"]) for row in rows}
+    for name, seed, loss in product(options.data, range(options.seeds), LOSSES):
+        if (name, loss, seed) not in done:
+            rows += run(name, loss, seed)
+            write_table(options.out, rows)
+            print(f"{name}, {loss} loss, seed {seed}", flush=True)
+    for name in options.data:
+        summarise(rows, name)
+    if "mnist" in options.data:
+        of_mnist = [row for row in rows if row["data"] == "mnist"]
+        panels = [panel(of_mnist, loss) for loss in LOSSES]
+        save_figure(panels, options.figure, formats=("png",))
 
 
 if __name__ == "__main__":

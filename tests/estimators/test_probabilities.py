@@ -11,8 +11,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import nnpu
-from nnpu import PUClassifier, metrics, models
+from nnpu import PUClassifier, PUWrapper, metrics, models
 from nnpu.calibration import ScoreCalibration, shift_prior
+from nnpu.estimators import LinearPU
 from nnpu.parameters import InputError, ParameterError
 from nnpu.training import Training
 
@@ -46,6 +47,21 @@ def test_calibration_without_negatives_is_near_platts_with_true_labels(fitted, h
     platt = LogisticRegression(C=np.inf).fit(scores, held_out.y[u])
     expected = platt.predict_proba(scores)[:, 1]
     assert np.abs(fitted.predict_proba(held_out.x)[u, 1] - expected).max() < 0.04
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [LinearPU(0.4), PUWrapper(LogisticRegression(), 0.4), PUClassifier(0.4, epochs=5)],
+    ids=lambda classifier: type(classifier).__name__,
+)
+def test_every_kind_of_classifier_is_calibrated_cut_and_moved(classifier, make_sample, held_out):
+    sample = make_sample(300, 1000, d=2, gap=0.7)
+    clf = classifier.fit(sample.x, sample.s).calibrate(held_out.x, held_out.s)
+    u = held_out.s == 0
+    assert clf.predict_proba(held_out.x)[u, 1].mean() == pytest.approx(0.4, abs=1e-3)
+    clf.choose_threshold(held_out.x, held_out.s, at="prior")
+    assert clf.predict(held_out.x)[u].mean() == pytest.approx(0.4, abs=1e-3)
+    assert clf.shift_prior(0.2).predict(held_out.x)[u].mean() < 0.35
 
 
 def test_calibration_does_not_change_the_predictions(fitted, held_out):

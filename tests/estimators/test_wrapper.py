@@ -28,6 +28,14 @@ def test_a_wrapped_logistic_regression_passes_every_check(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore:No unlabelled row looks like a positive")
+@parametrize_with_checks([PUWrapper(LogisticRegression(), random_state=0)])
+def test_a_wrapper_that_estimates_the_prior_passes_every_check(estimator, check):
+    check(estimator)
+
+
 @pytest.fixture
 def two_gaussians(make_sample):
     """N(±0.7, 1): log-odds are 1.4 x + logit π, and the posterior is known exactly."""
@@ -104,8 +112,41 @@ def test_the_prior_is_estimated_with_scores_of_the_estimator(make_sample):
     clf = PUWrapper(LogisticRegression(), random_state=0).fit(sample.x, sample.s)
     assert clf.prior_ == pytest.approx(0.3, abs=0.05)
     assert clf.prior_estimate_.value == clf.prior_
-    again = PUWrapper(LogisticRegression(), random_state=0).fit(pd.DataFrame(sample.x), sample.s)
-    assert again.prior_ == clf.prior_
+    for x in (pd.DataFrame(sample.x), sp.csr_array(sample.x), sample.x.tolist()):
+        again = PUWrapper(LogisticRegression(), random_state=0).fit(x, sample.s)
+        assert again.prior_ == pytest.approx(clf.prior_, abs=0.01)
+
+
+def test_the_prior_of_rows_that_only_the_estimator_can_read_is_estimated():
+    """Texts, four of them over and over, and columns with missing values: 40 % of U are like P."""
+    rng = np.random.default_rng(0)
+    good, bad = np.array(["good film", "good play"]), np.array(["bad film", "poor play"])
+    texts = [*rng.choice(good, 300), *rng.choice(good, 400), *rng.choice(bad, 600)]
+    s = np.repeat([1, 0], [300, 1_000])
+    pipeline = make_pipeline(CountVectorizer(), LogisticRegression())
+    by_words = PUWrapper(pipeline, random_state=0)
+    assert by_words.fit(texts, s).prior_ == pytest.approx(0.4, abs=0.05)
+    columns = pd.DataFrame({"a": [text[0] == "g" for text in texts], "b": rng.random(1_300)})
+    columns["b"] = columns["b"].where(columns["b"] > 0.1)  # missing values
+    trees = HistGradientBoostingClassifier(max_iter=10)
+    by_columns = PUWrapper(trees, random_state=0).fit(columns, s)
+    assert by_columns.prior_ == pytest.approx(0.4, abs=0.05)
+
+
+def test_a_positive_that_is_also_unlabelled_is_not_recognised_out_of_fold(make_sample):
+    """P inside U, as in the paper: a memoriser would otherwise score these rows of U as P."""
+    sample = make_sample(0, 900, d=3, prior=0.4, gap=2.0)
+    p = np.flatnonzero(sample.y == 1)[:200]
+    x, s = np.concatenate([sample.x[p], sample.x]), np.repeat([1, 0], [200, 900])
+    forest = RandomForestClassifier(50, min_samples_leaf=5, random_state=0)
+    assert PUWrapper(forest, random_state=0).fit(x, s).prior_ == pytest.approx(0.4, abs=0.08)
+
+
+def test_one_labelled_row_cannot_tell_the_prior(sample):
+    s = np.zeros_like(sample.s)
+    s[np.argmax(sample.s)] = 1
+    with pytest.raises(InputError, match="two labelled and two unlabelled"):
+        PUWrapper(LogisticRegression()).fit(sample.x, s)
 
 
 def test_frames_and_sparse_matrices_reach_the_estimator(sample):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
@@ -154,7 +153,7 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         >>> bool(abs(clf.predict_proba(X[s == 0])[:, 1].mean() - 0.3) < 0.05)
         True
         """
-        self.calibration_ = cuts.calibration(self, *self._held_out(X, y))
+        self.calibration_ = cuts.calibration(self, *self._scored(X, y))
         return self
 
     def choose_threshold(
@@ -184,7 +183,7 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             The cut, and an estimate with its 90 % interval: of the recall if a recall was asked
             for, else of the precision. Both take ``prior_`` as known.
         """
-        chosen = cuts.threshold(self, *self._held_out(X, y), at, precision, recall)
+        chosen = cuts.threshold(self, *self._scored(X, y), at, precision, recall)
         self.threshold_ = chosen.value
         return chosen
 
@@ -236,9 +235,9 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         """Say who does not use known negatives, and what to do; empty if they are used."""
         return ""
 
-    def _estimation_model(self) -> Any:
-        """Return the model whose scores estimate the prior; None for the default."""
-        return None
+    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any]:
+        """Return what the prior is estimated from: rows, or scores, of P and of U."""
+        return X[codes == 1], X[codes == 0]
 
     def _positive(self, X: Any) -> NDArray[np.bool_]:
         # In float64: NumPy would round the threshold to the type of the scores.
@@ -250,7 +249,7 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         check_consistent_length(values, codes)
         return codes
 
-    def _held_out(self, X: Any, y: Any) -> tuple[NDArray[np.float32], Labels]:
+    def _scored(self, X: Any, y: Any) -> tuple[NDArray[np.float32], Labels]:
         scores = self.decision_function(X)
         return scores, self._encode(scores, y)
 
@@ -361,11 +360,7 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         if self._unlabelled_is_negative():  # then nothing is hidden
             return float(np.mean(codes == 1))
         self.prior_estimate_ = estimate_prior(
-            _safe_indexing(X, np.flatnonzero(codes == 1)),
-            _safe_indexing(X, np.flatnonzero(codes == 0)),
-            sampling=self.sampling,
-            random_state=seed,
-            model=self._estimation_model(),
+            *self._prior_samples(X, codes, seed), sampling=self.sampling, random_state=seed
         )
         if self.sampling == "one-sample":  # from P ∪ U to the whole sample
             return self.prior_estimate_.value * float(np.mean(codes >= 0))

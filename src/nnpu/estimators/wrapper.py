@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.model_selection import cross_val_predict
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import (
     check_array,
@@ -15,6 +16,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from nnpu.data.folds import PUStratifiedKFold
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.parameters import InputError, ParameterError
 
@@ -118,8 +120,7 @@ class PUWrapper(BasePUClassifier):
 
     def _validate(self, X: Any, s: Any = "no_validation") -> Any:
         """Check labels and the number and names of features; the rest is the estimator's task."""
-        if sp.issparse(X):
-            X = X.tocsr()  # other formats have no rows to choose from
+        X = _with_rows(X)
         if isinstance(s, str):
             # One dimension may be a list of texts, which has no features to count.
             return X if _is_list(X) else validate_data(self, X, reset=False, **_AS_IT_IS)
@@ -157,8 +158,24 @@ class PUWrapper(BasePUClassifier):
         scores = below - np.log(-np.expm1(below)) + np.maximum(log_posterior - highest, 0)
         return np.asarray(scores, dtype=np.float32)
 
-    def _estimation_model(self) -> Any:
-        return self.estimator
+    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any]:
+        """Out-of-fold probabilities of the estimator, on rows of whatever kind it takes."""
+        used = np.flatnonzero(codes >= 0)
+        X, labels = _safe_indexing(X, used), codes[used].astype(np.int64)
+        groups = _equal_rows(X)
+        n_groups = len(labels) if groups is None else int(groups.max()) + 1
+        n_folds = min(5, int(labels.sum()), int((1 - labels).sum()), n_groups)
+        if n_folds < 2:
+            raise InputError("To estimate the prior takes two labelled and two unlabelled rows.")
+        sigma = cross_val_predict(
+            self.estimator,
+            X,
+            labels,
+            groups=groups,
+            cv=PUStratifiedKFold(n_folds, random_state=seed),
+            method="predict_proba",
+        )[:, 1]
+        return sigma[labels == 1], sigma[labels == 0]
 
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise InputError(
@@ -171,6 +188,33 @@ class PUWrapper(BasePUClassifier):
         inner = get_tags(self.estimator).input_tags
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags
+
+
+def _with_rows(X: Any) -> Any:
+    """Return X as something whose rows can be chosen."""
+    if sp.issparse(X):
+        return X.tocsr()
+    return X if isinstance(X, list | tuple) or hasattr(X, "shape") else np.asarray(X)
+
+
+def _equal_rows(X: Any) -> NDArray[np.intp] | None:
+    """Return a number for each row, equal for equal rows; None if all rows differ or none do.
+
+    A positive that is also a row of U must not be recognised out of fold.
+    """
+    if sp.issparse(X):
+        spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        keys = [X.indices[i:j].tobytes() + X.data[i:j].tobytes() for i, j in spans]
+    else:
+        rows = X.to_numpy() if hasattr(X, "to_numpy") else X
+        plain = isinstance(rows, np.ndarray) and rows.dtype != object
+        keys = [row.tobytes() if plain else tuple(row) for row in rows]
+    numbers: dict[Any, int] = {}
+    try:
+        groups = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
+    except TypeError:  # cells that cannot be compared, about which the estimator will complain
+        return None
+    return None if len(numbers) in (1, len(keys)) else groups
 
 
 def _is_list(X: Any) -> bool:

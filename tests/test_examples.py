@@ -1,0 +1,28 @@
+"""The examples run from a shell, and write the pictures that they promise."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_runs_without_a_warning_and_writes_a_picture(script, tmp_path):
+    command = [sys.executable, "-W", "error", str(script), str(tmp_path)]
+    subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, timeout=120)
+    [picture] = tmp_path.glob("*.png")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_there_are_examples():
+    assert [path.stem for path in EXAMPLES] == [
+        "plot_01_prior_and_threshold",
+        "plot_02_sensitivity",
+    ]
