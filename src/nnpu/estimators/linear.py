@@ -199,7 +199,7 @@ class LinearPU(BasePUClassifier):
         held_out = np.zeros((len(order), 2))
         for train, test in PUStratifiedKFold(n_splits, random_state=seed).split(X, codes):
             fits, features = model._solve(X[train], codes[train], seed, strengths[order])
-            held_out += model._held_out(X[test], codes[test], fits, features)
+            held_out += model._held_out_risks(X[test], codes[test], fits, features)
         columns = np.column_stack([strengths[order], least, held_out / n_splits])
         names = ("alpha", "objective", "risk", "zero_one")
         return [
@@ -274,7 +274,7 @@ class LinearPU(BasePUClassifier):
     def _scores(self, X: Any) -> NDArray[np.float32]:
         return _linear_scores(X, self.features_, self.coef_, self.intercept_)[:, 0]
 
-    def _held_out(
+    def _held_out_risks(
         self, X: Any, codes: Labels, fits: list[Solution], features: Features
     ) -> list[tuple[float, float]]:
         """Return R̂_pu of the loss and of the zero-one loss on held-out rows, for each solution."""
