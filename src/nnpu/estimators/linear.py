@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     from nnpu.convex import Solution
     from nnpu.estimators.labels import Labels
-    from nnpu.risk import Risk
 
     Floats = NDArray[np.float64]
 
@@ -223,8 +222,10 @@ class LinearPU(BasePUClassifier):
         check_number("tol", self.tol, _OWNER, low=0, include_low=False)
         check_count("max_iter", self.max_iter, _OWNER)
 
-    def _risk(self) -> Risk:
-        return get_risk("upu")
+    def _ignores_negatives(self) -> str:
+        if self.sampling == "one-sample":  # they are part of the population
+            return ""
+        return "LinearPU; PUClassifier(risk='nnpnu') uses them."
 
     def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
         [solution], self.features_ = self._solve(X, codes, seed, [self.alpha])
@@ -290,7 +291,7 @@ class LinearPU(BasePUClassifier):
             get_loss(self.loss),
             sampling=check_sampling(self.sampling, _OWNER),
         )
-        risk = float(self._risk().terms(partial, self.prior_).risk)
+        risk = float(get_risk("upu").terms(partial, self.prior_).risk)
         predictions = (scores > 0).astype(int)
         return risk, pu_zero_one_risk(codes, predictions, prior=self.prior_, sampling=self.sampling)
 
