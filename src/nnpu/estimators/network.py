@@ -87,7 +87,7 @@ class PUClassifier(BasePUClassifier):
         Schedule, averaging, validation, early stopping, checkpoints; see
         `nnpu.training.Training`. None is `DEFAULT_TRAINING`: a cosine schedule after a warm-up
         of a fifth of the steps under the logistic loss. Rows set aside for validation also
-        calibrate the probabilities.
+        calibrate the probabilities, which near one half may then disagree with `predict`.
 
     Attributes
     ----------
