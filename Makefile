@@ -9,8 +9,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 demo: .venv/ready  ## PN, uPU and nnPU on digits: a table, a picture
 	$(BIN)/nnpu demo --out nnpu-demo
 
+# One thread: the tests' arrays are small, and two threads on a busy machine wait for each other.
 test: .venv/ready  ## everything that must never break
-	$(BIN)/python -m pytest -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
 slow: .venv/ready  ## the tests that take minutes
 	$(BIN)/python -m pytest -q -m slow
