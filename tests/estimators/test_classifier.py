@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from nnpu import PUClassifier, models
+from nnpu import PUClassifier, estimate_prior, models
 from nnpu.parameters import InputError, ParameterError
 from nnpu.risk import ImbalancedRisk
 from nnpu.training import Training
@@ -498,3 +498,14 @@ def test_a_label_column_of_another_length_cannot_be_scored(sample, quick):
         clf.score(sample.x, sample.s[:-1])
     with pytest.raises(InputError, match="as in fit"):
         clf.score(sample.x, sample.y)
+
+
+def test_a_torch_module_can_make_the_scores_for_the_prior():
+    rng = np.random.default_rng(0)
+    x_p = rng.normal(2, 1, (200, 2))
+    x_u = np.concatenate([rng.normal(2, 1, (150, 2)), rng.normal(-2, 1, (350, 2))])
+    module = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+    model = PUClassifier(0.5, risk="pn", module=module, epochs=10, random_state=0)
+    estimate = estimate_prior(x_p, x_u, model=model, random_state=0)
+    assert abs(estimate.value - 0.3) < 0.06
+    assert estimate.low < 0.3 < estimate.high

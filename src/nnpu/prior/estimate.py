@@ -146,6 +146,8 @@ def estimate_prior(
         Same seed, same result.
     model : classifier, optional
         The scikit-learn classifier that makes out-of-fold scores of labelled against unlabelled.
+        A torch module comes in as ``PUClassifier(0.5, risk="pn", module=module)``, which tells the
+        two apart as an ordinary classifier does.
 
     Returns
     -------
