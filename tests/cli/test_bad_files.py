@@ -46,6 +46,8 @@ FIT_FILES = [
     ("t.csv", b"\xef\xbb\xbf", "t.csv is empty"),
     ("t.csv", b"a,b,s\n", "t.csv has no rows"),
     ("t.csv", b"1,2,0\n3,4,1\n", "add a header line of names"),
+    ("t.csv", b"a;b;s\n1;2;0\n", "separated by ';'; save it with commas"),
+    ("t.csv", b"a\tb\ts\n1\t2\t0\n", "save it with commas"),
     ("t.csv", lines("a,b,S"), "has no column 's'. Did you mean 'S'?"),
     ("t.csv", lines("a,b,other"), "has no column 's'. It has: a, b, other."),
     ("t.csv", lines("a,a,s"), "two columns are named 'a'"),

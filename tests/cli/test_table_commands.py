@@ -266,3 +266,14 @@ def test_known_negatives_and_two_samples_are_taken_as_told(tmp_path, people, cap
     assert "2 known to be negative" in said
     model = nnpu.load(tmp_path / "m")
     assert (model.sampling, model.risk) == ("two-sample", "nnpnu")
+
+
+def test_a_long_prediction_says_how_far_it_is(tmp_path, model, people, monkeypatch, capsys):
+    from nnpu.cli import scoring
+
+    monkeypatch.setattr(scoring, "_EVERY", 0.0)
+    predict(model, people(tmp_path / "people.csv"), tmp_path / "p.csv")
+    assert capsys.readouterr().err == "people.csv: 120 rows so far\n"
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    predict(model, tmp_path / "people.csv", tmp_path / "p.csv")
+    assert "rows/s" in capsys.readouterr().err

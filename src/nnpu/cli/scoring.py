@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
+
+import click
 
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import numpy as np
@@ -18,6 +23,8 @@ if TYPE_CHECKING:
     from nnpu.estimators.base import BasePUClassifier
 
 __all__ = ["TableModel", "load_model", "scored_batches"]
+
+_EVERY = 60.0  # seconds between two lines
 
 
 class TableModel(NamedTuple):
@@ -52,9 +59,36 @@ def scored_batches(model: TableModel, data: Path) -> Iterator[tuple[Batch, NDArr
     """Yield the rows of a file with their scores; no row at all is an error."""
     from nnpu.data.streams import stream_rows
 
-    empty = True
-    for batch in stream_rows(data):
-        empty = False
-        yield batch, model.classifier.decision_function(model.plan.transform(batch))
-    if empty:
+    with _row_counter(data.name) as count:
+        done = 0
+        for batch in stream_rows(data):
+            yield batch, model.classifier.decision_function(model.plan.transform(batch))
+            done += batch.n_rows
+            count(batch.n_rows)
+    if done == 0:
         raise InputError(f"{data} has no rows.")
+
+
+@contextmanager
+def _row_counter(name: str) -> Iterator[Callable[[int], None]]:
+    """Yield what counts rows: with their rate on a terminal, in a line a minute when piped."""
+    from tqdm import tqdm
+
+    if sys.stderr.isatty():
+        with tqdm(desc=name, unit=" rows", unit_scale=True, leave=False) as bar:
+
+            def advance(rows: int) -> None:
+                bar.update(rows)
+
+            yield advance
+        return
+    done, due = 0, time.monotonic() + _EVERY
+
+    def count(rows: int) -> None:
+        nonlocal done, due
+        done += rows
+        if time.monotonic() >= due:
+            click.echo(f"{name}: {done:,} rows so far", err=True)
+            due = time.monotonic() + _EVERY
+
+    yield count

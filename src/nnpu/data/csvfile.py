@@ -43,6 +43,8 @@ def read_header(source: Path) -> list[str]:
     numbered = names == [str(number) for number in range(len(names))]  # pandas' default names
     if all(_is_number(name) for name in names) and not numbered:
         raise InputError(f"{source}: the first line holds numbers; add a header line of names.")
+    if len(names) == 1 and (mark := next((mark for mark in ";\t|" if mark in names[0]), None)):
+        raise InputError(f"{source} is separated by {mark!r}; save it with commas.")
     check_unique(source, names)
     return names
 

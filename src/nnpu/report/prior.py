@@ -35,7 +35,7 @@ def ratio_panel(
     --------
     >>> panel = ratio_panel([1.0, 0.5], [1.0, 0.3], value=0.3, low=0.25, high=0.35)
     >>> [curve.label for curve in panel.curves]
-    ['q_u / q_p', 'estimate, with its 90 % interval']
+    ['q_u / q_p', 'estimate, with its 90 % interval', '']
     """
     x, y = np.asarray(q_p, dtype=float), np.asarray(ratio, dtype=float)
     shown = np.unique(np.linspace(0, len(x) - 1, min(_POINTS, len(x))).round().astype(int))
