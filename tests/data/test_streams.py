@@ -85,8 +85,8 @@ def test_long_rows_at_the_beginning_make_longer_batches(tmp_path):
 
 
 def test_a_file_is_never_in_memory_whole(tmp_path):
-    """Seventeen megabytes: pyarrow's pool and Python's peak together stay below half of them."""
-    (tmp_path / "t.csv").write_text("a,b\n" + "12345,some words\n" * 1_000_000)
+    """Thirty-four megabytes: pyarrow's pool and Python's peak together stay below half of them."""
+    (tmp_path / "t.csv").write_text("a,b\n" + "12345,some words\n" * 2_000_000)
     tracemalloc.start()
     before = pa.total_allocated_bytes()
     pool = max(pa.total_allocated_bytes() - before for _ in stream_rows(tmp_path / "t.csv"))
