@@ -76,7 +76,7 @@ class PUClassifier(BasePUClassifier):
     batch_size, epochs : int or "auto", default="auto"
         "auto" goes by the number of rows: batches of 256 (fewer where there are fewer than 1,024
         rows, up to 1,024 from 100,000 rows on), and 1,000 steps (one per row, but at least 500,
-        where there are fewer rows), but at least 20 epochs.
+        where there are fewer rows), but at least 20 epochs (5 above 100,000 rows).
     device : str, default="auto"
         Where to train; "auto" takes a CUDA device if there is one.
     random_state : int, RandomState or None, default=None
@@ -316,13 +316,14 @@ def budget(n_rows: int, batch_size: int | str, epochs: int | str) -> tuple[int, 
     """Return the batch size and the number of epochs for so many rows.
 
     >>> budget(100, "auto", "auto"), budget(7_000, "auto", "auto"), budget(10**6, "auto", "auto")
-    ((32, 125), (256, 35), (1024, 20))
+    ((32, 125), (256, 35), (1024, 5))
     """
     small, large = min(max(n_rows // 4, 32), 256), min(n_rows // 400, 1024)
     size = max(small, large) if isinstance(batch_size, str) else batch_size
     steps_per_epoch = -(-n_rows // size)
     auto = min(max(n_rows, 500), 1_000) // steps_per_epoch
-    return size, max(auto, 20) if isinstance(epochs, str) else epochs
+    least = 20 if n_rows <= 100_000 else 5
+    return size, max(auto, least) if isinstance(epochs, str) else epochs
 
 
 def find_device(device: str | torch.device) -> torch.device:
