@@ -5,13 +5,18 @@ import csv
 from nnpu.experiments.claims import Claim, as_lines, as_markdown
 from nnpu.experiments.tables import write_table
 
-CLAIMS = [Claim("a | b", "Eq. (1)", True, "1"), Claim("c", "Eq. (2)", False, "2")]
+CLAIMS = [
+    Claim("a | b", "Eq. (1)", True, "1"),
+    Claim("c", "Eq. (2)", False, "2"),
+    Claim("d", "Eq. (3)", None, "no data"),
+]
 
 
 def test_lines_tell_what_held_from_what_did_not():
     lines = as_lines(CLAIMS)
     assert lines[0].startswith("held ")
     assert lines[2].startswith("NOT HELD ")
+    assert lines[4].startswith("not run ")
 
 
 def test_markdown_keeps_a_bar_inside_its_cell():

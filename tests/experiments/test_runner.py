@@ -9,14 +9,16 @@ import textwrap
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from nnpu.data import load
 from nnpu.experiments import runner
 from nnpu.experiments.networks import NETWORKS
 from nnpu.experiments.paper import DEMO, FIGURE_1, FIGURE_2, FIGURE_3, PRIOR_FACTORS
-from nnpu.experiments.runner import Run, run_all, run_one
+from nnpu.experiments.runner import Run, at_hand, run_all, run_one
 from nnpu.experiments.settings import NNPU, PN, UPU, Method
 from nnpu.experiments.tables import read_table, write_table
+from nnpu.parameters import InputError, ParameterError
 
 SHORT = DEMO.shortened(epochs=2)
 CURVES = {
@@ -140,6 +142,44 @@ def test_a_finished_run_is_read_and_not_run_again(tmp_path, monkeypatch):
     assert [(run.method, run.sampling) for run in done] == [(NNPU, 1)]
 
 
+def test_several_processes_write_the_same_tables_as_one(tmp_path):
+    setting = dataclasses.replace(SHORT, methods=(PN, NNPU), samplings=2, epochs=1)
+    with threadpool_limits(1):  # the pool's processes have one each
+        alone = run_all([setting], tmp_path / "one")
+        together = run_all([setting], tmp_path / "two", jobs=2)
+    assert together == alone
+    assert file_contents(tmp_path / "two") == file_contents(tmp_path / "one")
+
+
+def test_an_error_in_a_process_is_raised_and_ends_the_others(tmp_path):
+    settings = [dataclasses.replace(SHORT, dataset="nothing"), SHORT]
+    with pytest.raises(ParameterError, match="nothing"):
+        run_all(settings, tmp_path, jobs=2)
+
+
+def test_settings_without_their_data_are_told_with_the_reason(monkeypatch):
+    def absent(name):
+        if name == "mnist":
+            raise InputError("mnist is not here")
+        return load(name)
+
+    monkeypatch.setattr(runner, "_loaded", {})
+    monkeypatch.setattr(runner, "load", absent)
+    found, missing = at_hand([FIGURE_2[0], DEMO])
+    assert found == [DEMO]
+    assert missing == {"mnist": "mnist is not here"}
+    with pytest.raises(InputError, match="mnist is not here"):
+        at_hand([FIGURE_2[0]])
+
+
+def test_figure_3_at_the_true_prior_shares_its_runs_with_figure_2():
+    names = [
+        {Run(setting, method, 0, 0).file_name for method in setting.methods}
+        for setting in (FIGURE_2[0], FIGURE_3[0])
+    ]
+    assert len(names[0] & names[1]) == 1
+
+
 def test_a_run_that_fails_leaves_no_file(tmp_path, monkeypatch):
     def fail(run, **options):
         raise KeyboardInterrupt
@@ -233,6 +273,7 @@ def test_whatever_changes_the_result_changes_the_file_name():
             {"lr": 1e-2},
             {"epochs": 3},
             {"n_p": 50},
+            {"n_u": 500},
             {"model": "linear"},
             {"disjoint": False},
             {"batch_size": 10},

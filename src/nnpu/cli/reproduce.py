@@ -39,6 +39,8 @@ class Options:
         In place of the setting's own.
     glove : int or None
         Length of the word vectors for 20 Newsgroups in place of 300.
+    jobs : int
+        Runs under way at once.
     """
 
     fast: bool
@@ -48,6 +50,7 @@ class Options:
     samplings: int | None = None
     epochs: int | None = None
     glove: int | None = None
+    jobs: int = 1
 
 
 def run_theory(out: Path, options: Options) -> list[Claim]:
@@ -71,14 +74,15 @@ def run_figure(name: str) -> Callable[[Path, Options], list[Claim]]:
     """Return what runs one of Figures 1 to 4; finished runs in `out` are not run again."""
 
     def run(out: Path, options: Options) -> list[Claim]:
+        from nnpu.experiments.claims import Claim
         from nnpu.experiments.figures import FIGURES
-        from nnpu.experiments.runner import run_all
+        from nnpu.experiments.runner import at_hand, run_all
         from nnpu.experiments.tables import write_table
         from nnpu.report import risk_panel, save_figure
 
         figure = FIGURES[name]
-        settings = _chosen(figure, options)
-        rows = run_all(settings, out / "runs", seed=options.seed, verbose=1)
+        settings, missing = at_hand(_chosen(figure, options))
+        rows = run_all(settings, out / "runs", seed=options.seed, jobs=options.jobs, verbose=1)
         write_table(out / f"{name}.csv", rows)
         panels = [
             risk_panel(
@@ -93,27 +97,29 @@ def run_figure(name: str) -> Callable[[Path, Options], list[Claim]]:
             for loss in figure.losses
         ]
         save_figure(panels, out / name)
-        return figure.judge(rows, settings)
+        return figure.judge(rows, settings) + [
+            Claim(f"All claims about {panel}.", name.replace("figure", "Figure "), None, why)
+            for panel, why in missing.items()
+        ]
 
     return run
 
 
 def _chosen(figure: Figure, options: Options) -> list[Setting]:
     """The settings of a figure, shortened or narrowed as the options say."""
+    from nnpu.experiments.paper import FAST
+
     names = sorted({setting.dataset for setting in figure.settings})
     if options.dataset is not None:
         check_choice("--dataset", options.dataset, "nnpu reproduce", names)
-    samplings, epochs = figure.fast if options.fast else (None, None)
     chosen = []
     for setting in figure.settings:
         if options.dataset in (None, setting.dataset):
             if options.glove and setting.dataset == "20news":
                 setting = replace(setting, model=f"word-average-{options.glove}")
-            chosen.append(
-                setting.shortened(
-                    samplings=options.samplings or samplings, epochs=options.epochs or epochs
-                )
-            )
+            if options.fast:
+                setting = setting.shortened(**FAST[setting.name])
+            chosen.append(setting.shortened(samplings=options.samplings, epochs=options.epochs))
     return chosen
 
 
@@ -149,6 +155,10 @@ _TARGETS: Mapping[str, Callable[[Path, Options], list[Claim]]] = {
 }
 
 
+#: A figure that shows runs of another one shares its folder.
+_SHARED = {"figure3": "figure2", "figure4": "figure1"}
+
+
 @click.command()
 @click.argument("target", metavar="|".join(_TARGETS))
 @click.option(
@@ -164,6 +174,9 @@ _TARGETS: Mapping[str, Callable[[Path, Options], list[Claim]]] = {
     type=click.Choice(["300", "200", "100", "50"]),
     help="Length of the word vectors for 20 Newsgroups.  [default: 300]",
 )
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at once."
+)
 @click.option("--fast", is_flag=True, help="A minute-scale version.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the claims as JSON.")
@@ -174,6 +187,7 @@ def reproduce(
     samplings: int | None,
     epochs: int | None,
     glove: str | None,
+    jobs: int,
     fast: bool,
     seed: int,
     as_json: bool,
@@ -186,8 +200,7 @@ def reproduce(
     from nnpu.files import write_text
 
     target = check_choice("TARGET", target, "nnpu reproduce", _TARGETS)
-    # Figure 4 shows more of the runs of Figure 1: they share a folder.
-    folder = out or Path("nnpu-reproduce") / target.replace("figure4", "figure1")
+    folder = out or Path("nnpu-reproduce") / _SHARED.get(target, target)
     options = Options(
         fast,
         seed,
@@ -196,6 +209,7 @@ def reproduce(
         samplings,
         epochs,
         int(glove) if glove else None,
+        jobs,
     )
     claims = _TARGETS[target](folder, options)
     write_text(folder / f"{target}-claims.md", as_markdown(f"Claims: {target}", claims))
@@ -205,5 +219,6 @@ def reproduce(
         click.echo(json.dumps(result, indent=2))
         return
     click.echo("\n".join(as_lines(claims)))
-    held = sum(claim.held for claim in claims)
-    click.echo(f"\n{held} of {len(claims)} claims held. Tables and pictures: {folder}")
+    judged = [claim for claim in claims if claim.held is not None]
+    held = sum(claim.held is True for claim in judged)
+    click.echo(f"\n{held} of {len(judged)} claims held. Tables and pictures: {folder}")

@@ -21,15 +21,15 @@ class Claim:
         The claim in one sentence.
     source : str
         Where it stands: a theorem, a figure, or docs/departures.md.
-    held : bool
-        Whether the run bore it out.
+    held : bool or None
+        Whether the run bore it out; None if it was not run.
     figures : str
-        The numbers on which that rests.
+        The numbers on which that rests, or why it was not run.
     """
 
     statement: str
     source: str
-    held: bool
+    held: bool | None
     figures: str
 
 
@@ -42,7 +42,7 @@ def as_lines(claims: Iterable[Claim]) -> list[str]:
     """
     lines = []
     for claim in claims:
-        verdict = "held" if claim.held else "NOT HELD"
+        verdict = {True: "held", False: "NOT HELD", None: "not run"}[claim.held]
         lines += [f"{verdict:9} {claim.statement} [{claim.source}]", f"{'':9} {claim.figures}"]
     return lines
 
@@ -58,8 +58,9 @@ def as_markdown(title: str, claims: Sequence[Claim]) -> str:
     | R >= 0 | Section 2 | yes | least R 0.1 |
     <BLANKLINE>
     """
+    verdicts = {True: "yes", False: "**no**", None: "not run"}
     rows = [
-        f"| {_cell(claim.statement)} | {_cell(claim.source)} | {'yes' if claim.held else '**no**'} "
+        f"| {_cell(claim.statement)} | {_cell(claim.source)} | {verdicts[claim.held]} "
         f"| {_cell(claim.figures)} |"
         for claim in claims
     ]

@@ -41,8 +41,6 @@ class Figure:
         Whether training risks are drawn.
     mark_best : bool
         Whether the best mean test risks are marked.
-    fast : tuple of int
-        Samplings and epochs of the minute-scale version.
     """
 
     settings: tuple[Setting, ...]
@@ -50,7 +48,6 @@ class Figure:
     losses: tuple[str, ...] = ("risk",)
     training: bool = True
     mark_best: bool = False
-    fast: tuple[int, int] = (1, 30)
 
 
 def _illustration(judge: Callable[[Curves, Curves], list[Claim]]) -> Any:
@@ -71,7 +68,8 @@ def _figure_2(rows: Rows, settings: Sequence[Setting]) -> list[Claim]:
 def _figure_3(rows: Rows, settings: Sequence[Setting]) -> list[Claim]:
     claims = []
     for setting in settings:
-        claims += judge_figure_3(Curves(rows, setting.name), setting.name, setting.title)
+        names = {method.prior_factor: method.name for method in setting.methods}
+        claims += judge_figure_3(Curves(rows, setting.name), names, setting.name, setting.title)
     return claims
 
 

@@ -2,13 +2,18 @@
 
 A run is a pure function of its setting, method, sampling and seed. A finished run is never run
 again; one that was killed goes on from its last checkpoint, with the same result to the last bit.
+Several runs can be under way at once, each in a process of its own.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import multiprocessing
+import os
 import sys
+import threading
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +26,7 @@ from nnpu.experiments.networks import NETWORKS
 from nnpu.experiments.tables import read_table, write_table
 from nnpu.losses import LOSSES
 from nnpu.objective import Objective
+from nnpu.parameters import InputError
 from nnpu.training import (
     Training,
     TrainingSample,
@@ -42,7 +48,7 @@ if TYPE_CHECKING:
     from nnpu.experiments.settings import Method, Setting
     from nnpu.experiments.tables import Row
 
-__all__ = ["Run", "run_all", "run_one"]
+__all__ = ["Run", "at_hand", "run_all", "run_one"]
 
 _CURVES = (
     "train_risk",
@@ -74,7 +80,7 @@ class Run:
 
 
 def run_all(
-    settings: Sequence[Setting], folder: Path, *, seed: int = 0, verbose: int = 0
+    settings: Sequence[Setting], folder: Path, *, seed: int = 0, jobs: int = 1, verbose: int = 0
 ) -> list[Row]:
     """Run what is not finished yet and return the rows of all runs, in a fixed order.
 
@@ -86,19 +92,65 @@ def run_all(
         Holds a file per finished run.
     seed : int
         From which the samplings, the weights and the batches come.
+    jobs : int
+        Runs under way at once, each in a process with its share of the threads. The last bits of
+        a result depend on the number of threads.
     verbose : int
-        1 says which run is under way and shows its progress.
+        1 says which run is under way and, one at a time, shows its progress.
     """
-    rows: list[Row] = []
-    for number, run in enumerate(runs := list(_runs(settings, seed)), start=1):
-        path = folder / run.file_name
-        with checkpoints_beside(path, Training()) as training:
-            if not path.exists():
-                if verbose:
-                    _say(number, len(runs), run)
-                write_table(path, run_one(run, training=training, verbose=verbose))
-        rows += read_table(path)
-    return rows
+    runs = list(_runs(settings, seed))
+    todo = [run for run in runs if not (folder / run.file_name).exists()]
+    if jobs > 1:
+        _run_in_processes(todo, folder, jobs, verbose)
+    for number, run in enumerate(runs, start=1):
+        if verbose and run in todo and jobs == 1:
+            _say(f"run {number} of {len(runs)}", run)
+        _finish(run, folder, verbose)
+    return [row for run in runs for row in read_table(folder / run.file_name)]
+
+
+def _finish(run: Run, folder: Path, verbose: int = 0) -> None:
+    """Make the file of a run, unless it is there; remove what is left of its checkpoints."""
+    path = folder / run.file_name
+    with checkpoints_beside(path, Training()) as training:
+        if not path.exists():
+            write_table(path, run_one(run, training=training, verbose=verbose))
+
+
+def _run_in_processes(runs: Sequence[Run], folder: Path, jobs: int, verbose: int) -> None:
+    """Finish the runs, `jobs` at a time; an interruption ends them all, each with a checkpoint."""
+    threads = max(1, torch.get_num_threads() // jobs)
+    pool = ProcessPoolExecutor(
+        jobs, multiprocessing.get_context("spawn"), initializer=_enter_pool, initargs=(threads,)
+    )
+    under_way = {pool.submit(_finish_in_pool, run, folder): run for run in runs}
+    try:
+        for number, done in enumerate(as_completed(under_way), start=1):
+            done.result()
+            if verbose:
+                _say(f"finished {number} of {len(runs)}", under_way[done])
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _enter_pool(threads: int) -> None:
+    torch.set_num_threads(threads)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process with the one that started it, whose successor wants the run's folder."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _finish_in_pool(run: Run, folder: Path) -> None:
+    try:
+        _finish(run, folder)
+    except KeyboardInterrupt:  # the checkpoint is written; no other run is to begin here
+        os._exit(130)
 
 
 def _runs(settings: Sequence[Setting], seed: int) -> Iterator[Run]:
@@ -108,9 +160,9 @@ def _runs(settings: Sequence[Setting], seed: int) -> Iterator[Run]:
                 yield Run(setting, method, sampling, seed)
 
 
-def _say(number: int, of: int, run: Run) -> None:
+def _say(progress: str, run: Run) -> None:
     what = f"{run.setting.title}, {run.method.name}, sampling {run.sampling + 1}"
-    print(f"run {number} of {of}: {what}", file=sys.stderr, flush=True)
+    print(f"{progress}: {what}", file=sys.stderr, flush=True)
 
 
 _loaded: dict[str, Dataset] = {}
@@ -122,6 +174,27 @@ def _load(name: str) -> Dataset:
         _loaded.clear()
         _loaded[name] = load(name)
     return _loaded[name]
+
+
+def at_hand(settings: Sequence[Setting]) -> tuple[list[Setting], dict[str, str]]:
+    """Return the settings whose data can be had, and for each of the others, by name, why not.
+
+    Parameters
+    ----------
+    settings : sequence of Setting
+        What is to be run. If nothing of it can be, that is an error.
+    """
+    found, missing = [], {}
+    for setting in settings:
+        try:
+            NETWORKS[setting.model](_load(setting.dataset))  # word vectors are data too
+        except InputError as error:
+            missing[setting.name] = str(error)
+        else:
+            found.append(setting)
+    if not found:
+        raise InputError(next(iter(missing.values())))
+    return found, missing
 
 
 def run_one(run: Run, *, training: Training | None = None, verbose: int = 0) -> list[Row]:
@@ -142,6 +215,7 @@ def run_one(run: Run, *, training: Training | None = None, verbose: int = 0) -> 
     drawn = sample_pu(
         data,
         setting.n_p,
+        setting.n_u,
         n_n=n_n,
         disjoint=setting.disjoint,
         random_state=run.seed,

@@ -49,6 +49,8 @@ class Setting:
         A name in `nnpu.experiments.networks.NETWORKS`.
     n_p : int
         Labelled positives.
+    n_u : int or None
+        Unlabelled rows; None is all there are.
     n_n : int or None
         Negatives for PN; None is the rule of Section 5, (π_n / 2 π_p)² n_p.
     disjoint : bool
@@ -66,6 +68,7 @@ class Setting:
     dataset: str
     model: str
     n_p: int = 1_000
+    n_u: int | None = None
     n_n: int | None = None
     disjoint: bool = False
     optimizer: str = "adam"
@@ -76,10 +79,13 @@ class Setting:
     methods: tuple[Method, ...] = (PN, UPU, NNPU)
     samplings: int = 10
 
-    def shortened(self, *, samplings: int | None = None, epochs: int | None = None) -> Self:
-        """Return the setting with fewer samplings or epochs."""
+    def shortened(
+        self, *, samplings: int | None = None, epochs: int | None = None, n_u: int | None = None
+    ) -> Self:
+        """Return the setting with fewer samplings, epochs or unlabelled rows; None changes none."""
         return replace(
             self,
             samplings=self.samplings if samplings is None else samplings,
             epochs=self.epochs if epochs is None else epochs,
+            n_u=self.n_u if n_u is None else n_u,
         )
