@@ -291,7 +291,7 @@ def test_the_settings_are_those_of_the_paper():
     assert {(s.n_p, s.n_n, s.disjoint) for s in FIGURE_1} == {(100, 50, True)}
     assert {(s.n_p, s.n_n, s.samplings, s.epochs) for s in FIGURE_2} == {(1000, None, 10, 100)}
     assert [s.lr for s in FIGURE_2 if s.dataset in ("mnist", "cifar10")] == [1e-3, 1e-5]
-    assert [s.batch_size for s in FIGURE_2 if s.dataset in ("mnist", "cifar10")] == [30_000, 500]
+    assert [s.batch_size for s in FIGURE_2 if s.dataset in ("mnist", "cifar10")] == [30_500, 500]
     assert {s.weight_decay for s in FIGURE_2 if s.dataset != "20news"} == {0.005}
     factors = [[method.prior_factor for method in s.methods] for s in FIGURE_3]
     assert factors == [list(PRIOR_FACTORS)] * 4 == [[0.8, 0.9, 1.0, 1.1, 1.2]] * 4

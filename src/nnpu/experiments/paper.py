@@ -35,7 +35,8 @@ FIGURE_1 = (
 )
 
 FIGURE_2 = (
-    Setting(name="mnist", title="MNIST", dataset="mnist", model="mlp-relu"),
+    # The authors' 30,000 of 61,000 rows are two steps an epoch; so are 30,500 at the most.
+    Setting(name="mnist", title="MNIST", dataset="mnist", model="mlp-relu", batch_size=30_500),
     Setting(name="epsilon", title="epsilon", dataset="epsilon", model="mlp-softsign"),
     Setting(
         name="20news",
