@@ -1,4 +1,4 @@
-"""Where a number stands on an axis, and which numbers are written along it."""
+"""Where a number stands on an axis, and which numbers are marked along it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Axis", "number"]
+__all__ = ["Axis"]
 
 
 @dataclass(frozen=True)
@@ -83,25 +83,10 @@ class Axis:
         if self.log:
             first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
             if last > first:
-                step = max(1, round((last - first) / about))
-                return [10.0**power for power in range(first, last + 1, step)]
+                every = max(1, round((last - first) / about))
+                return [10.0**power for power in range(first, last + 1, every)]
         raw = (self.high - self.low) / about
         unit = 10.0 ** math.floor(math.log10(raw))
         step = min((unit * factor for factor in (1, 2, 5, 10)), key=lambda s: abs(s - raw))
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [round(n * step, 12) + 0.0 for n in range(first, last + 1)]
-
-
-def number(value: float) -> str:
-    """Write a number of an axis or a sentence, short.
-
-    >>> number(0.25), number(-3.0), number(12000.0), number(1e-05), number(float("nan"))
-    ('0.25', '−3', '12,000', '1e−5', '–')
-    """
-    if not math.isfinite(value):
-        return "–"
-    if value != 0 and not 1e-3 <= abs(value) < 1e6:
-        text = f"{value:.2g}".replace("e-0", "e-").replace("e+0", "e")
-    else:
-        text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return text.replace("-", "−")

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nnpu.report.page.axes import Axis, number
+from nnpu.report.page.axes import Axis
 from nnpu.report.page.markup import Html, join, tag
+from nnpu.report.page.words import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -79,7 +79,7 @@ def render(page: Page) -> str:
     --------
     >>> section = Section("data", "Data", tag("p", "3 rows"))
     >>> text = render(Page("</script>", "A table.", [section]))
-    >>> "<h1>&lt;/script&gt;</h1>" in text, "http" in text
+    >>> "<h1>&lt;/script&gt;</h1>" in text, "://" in text
     (True, False)
     """
     style, script = (

@@ -5,15 +5,14 @@ The script only looks up: every figure, and every word for it, is made here.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from nnpu.parameters import ParameterError
 from nnpu.report.figure import Curve, Panel
-from nnpu.report.page.axes import number
 from nnpu.report.page.chart import axes_of, chart, horizontal
 from nnpu.report.page.document import Section
 from nnpu.report.page.markup import Html, join, table, tag
+from nnpu.report.page.words import interval_words, number, percent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,10 +63,10 @@ def explorer_section(
     panel = _panel(chosen)
     cells = {words: [_cells(row) for row in rows] for words, rows in tables.items()}
     first = next(iter(cells.values()))
-    data = {
+    data: dict[str, Any] = {
         "start": start,
         "thresholds": [number(row["threshold"]) for row in chosen],
-        "probabilities": [f"{_hundredths(probability)} %" for probability in probabilities],
+        "probabilities": [percent(probability) for probability in probabilities],
         "cells": list(cells.values()),
         "flagged": [_flagged(row) for row in chosen],
         "markers": _markers(panel, chosen, score_range),
@@ -94,9 +93,9 @@ _INTRODUCTION = (
     "ones. To use another threshold, keep the rows of the predictions whose score is above it."
 )
 _ABOUT_PRIORS = (
-    "The figures rest on the prior, the share of positives, which no such data can prove. Precision "
-    "is proportional to it; recall does not depend on it. The rows of the table say what the same "
-    "model would be worth if the prior were another one."
+    "The figures rest on the prior, the share of positives, which no such data can prove. "
+    "Precision is proportional to it; recall does not depend on it. The table says what the same "
+    "model is worth under another prior."
 )
 _WITHOUT_SCRIPTS = "The slider needs scripts; the figures are those of the model's own threshold."
 
@@ -151,16 +150,12 @@ def _markers(
     return {name: [round(float(x), 1) for x in along] for name, along in places.items()}
 
 
-def _hundredths(value: float) -> str:
-    return f"{100 * value:.1f}".replace("-", "−") if math.isfinite(value) else "–"
-
-
 def _cells(row: Mapping[str, float]) -> dict[str, list[str]]:
     """The words for each metric: its value, and its interval."""
     words = {}
     for name in _NAMES:
-        value, low, high = (_hundredths(row[name + end]) for end in ("", "_low", "_high"))
-        words[name] = [f"{value} %", f"{low} to {high} %"]
+        limits = interval_words(row[f"{name}_low"], row[f"{name}_high"])
+        words[name] = [percent(row[name]), limits]
     return words
 
 

@@ -28,7 +28,7 @@ def join(children: Iterable[str]) -> Html:
     return Html("".join(_safe(child) for child in children))
 
 
-def tag(name: str, *children: str, **attributes: str | float | bool | None) -> Html:
+def tag(name: str, /, *children: str, **attributes: str | float | bool | None) -> Html:
     """Return an element.
 
     Parameters

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nnpu.report.figure import Curve, Panel
-from nnpu.report.page.axes import number
 from nnpu.report.page.chart import chart, charts
 from nnpu.report.page.document import Section
 from nnpu.report.page.markup import Html, join, table, tag
+from nnpu.report.page.words import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
