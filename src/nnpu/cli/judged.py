@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from nnpu.report.page import Section
 
 __all__ = ["Judged", "judged_sections"]
+
+_MEANINGS = {
+    "pu_accuracy": "share of right answers",
+    "pu_precision": "share of positives among the rows called positive",
+    "pu_recall": "share of the positives that are called positive",
+    "pu_f1": "one figure for the last two: their harmonic mean",
+    "pu_roc_auc": "how often a positive scores higher than a negative",
+    "pu_zero_one_risk": "share of wrong answers",
+    "lee_liu_score": "recall² / share called positive; compares models without any prior",
+}
 
 
 @dataclass(frozen=True)
@@ -60,12 +70,12 @@ def judged_sections(judged: Judged, remark: str) -> dict[str, Section]:
     bins = score_table(s, scores, **how)
     calibration = classifier.calibration_
     reliability = reliability_table(s, calibration(scores), **how)
-    found = [
-        (METRIC_WORDS[name], value["value"], value["low"], value["high"])
-        for name, value in judged.metrics.items()
-    ]
+    found = []
+    for name, words in METRIC_WORDS.items():
+        metric = judged.metrics[name]
+        found.append((words, metric["value"], metric["low"], metric["high"], _MEANINGS[name]))
     return {
-        "metrics": metrics_section(found, [remark, _assumption(found)]),
+        "metrics": metrics_section(found, [remark, _assumption(judged.metrics)]),
         "explorer": _explorer(judged, (bins[0]["low"], bins[-1]["high"])),
         "scores": scores_section(bins),
         "calibration": calibration_section(
@@ -74,12 +84,13 @@ def judged_sections(judged: Judged, remark: str) -> dict[str, Section]:
     }
 
 
-def _assumption(found: Sequence[tuple[str, float, float, float]]) -> str:
+def _assumption(metrics: Mapping[str, Mapping[str, float]]) -> str:
     words = (
         "No true label was seen. The figures rest on the prior, and on labelled positives that are "
         "a random part of all positives."
     )
-    outside = any(low < 0 or high > 1 for name, _, low, high in found if name != "Lee-Liu score")
+    shares = [value for name, value in metrics.items() if name != "lee_liu_score"]
+    outside = any(share["low"] < 0 or share["high"] > 1 for share in shares)
     note = " A limit below 0 or above 1 means chance, or a wrong prior." if outside else ""
     return words + note
 

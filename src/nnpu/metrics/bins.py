@@ -15,7 +15,7 @@ _TAIL = 0.005  # of the rows at each end: the outermost bins hold what lies beyo
 
 
 def score_table(
-    s: Any, scores: Any, *, prior: float, sampling: str = "two-sample", bins: int = 40
+    s: Any, scores: Any, *, prior: float, sampling: str = "two-sample", bins: int | None = None
 ) -> list[dict[str, float]]:
     """Count the scores of P and U in bins, and split U into positives and negatives.
 
@@ -29,8 +29,8 @@ def score_table(
         PU labels and scores of rows that the model was not fitted to.
     prior, sampling
         As in the metrics.
-    bins : int
-        Of equal width, between the outermost halves of a per cent.
+    bins : int, optional
+        Of equal width, between the outermost halves of a per cent. Default: √n_p, but 10 to 40.
 
     Returns
     -------
@@ -51,6 +51,7 @@ def score_table(
     sample = pu_sample(s, scores, prior, sampling, None, "score_table", binary=False)
     values, labels = np.asarray(scores, dtype=np.float64), np.asarray(s)
     of_p, of_u = values[labels == 1], values[labels == 0]
+    bins = bins or int(np.clip(np.sqrt(of_p.size), 10, 40))
     low, high = np.quantile(values, [_TAIL, 1 - _TAIL])
     edges = np.linspace(low, high if high > low else low + 1, bins + 1)
     share = sample.prior

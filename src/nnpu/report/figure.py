@@ -31,7 +31,7 @@ COLOURS = {
     "grey": "#777777",
     "black": "#000000",
 }
-_DASHES = {"solid": "-", "dashed": "--", "dotted": ":", "points": "none"}
+_DASHES = {"solid": "-", "dashed": "--", "dotted": ":", "points": "none", "band": "none"}
 # No date in the file: the same table gives the same bytes.
 _UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
@@ -50,8 +50,8 @@ class Curve:
         Half the width of a band around `y`, such as a standard deviation.
     colour : str
         One of blue, orange, green, red, purple, sky, grey, black.
-    style : {"solid", "dashed", "dotted", "points"}
-        How it is drawn; the spread of points is an error bar.
+    style : {"solid", "dashed", "dotted", "points", "band"}
+        How it is drawn; the spread of points is an error bar, and a band is nothing but spread.
     fill : bool
         Whether the area between the line and zero is filled.
     """
@@ -61,7 +61,7 @@ class Curve:
     y: ArrayLike
     spread: ArrayLike | None = None
     colour: str = "blue"
-    style: Literal["solid", "dashed", "dotted", "points"] = "solid"
+    style: Literal["solid", "dashed", "dotted", "points", "band"] = "solid"
     fill: bool = False
 
     def __post_init__(self) -> None:

@@ -133,6 +133,8 @@ def _curve(curve: Curve, x_axis: Axis, y_axis: Axis) -> Iterator[Html]:
         else:
             band = shown & np.isfinite(low) & np.isfinite(high)
             yield tag("path", class_=f"area {colour}", d=_outline(x[band], low[band], high[band]))
+    if curve.style == "band":
+        return
     if curve.style == "points" or shown.sum() == 1:
         for point in zip(x[shown], y[shown], strict=True):
             yield tag("circle", class_=f"point {colour}", cx=point[0], cy=point[1], r=3)

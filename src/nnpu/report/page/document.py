@@ -103,7 +103,7 @@ def render(page: Page) -> str:
         _header(page),
         tag("main", *(_section(section) for section in page.sections), id="main"),
         tag("footer", tag("p", page.footer)),
-        tag("script", _embedded(data), type="application/json", id="data"),
+        tag("script", _embedded(data), type="application/json", id="page-data"),
         tag("script", Html(script)),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"

@@ -95,7 +95,8 @@ _INTRODUCTION = (
 _ABOUT_PRIORS = (
     "The figures rest on the prior, the share of positives, which no such data can prove. "
     "Precision is proportional to it; recall does not depend on it. The table says what the same "
-    "model is worth under another prior."
+    "model is worth under another prior. A precision above 100 % means chance, or a prior that is "
+    "too large."
 )
 _WITHOUT_SCRIPTS = "The slider needs scripts; the figures are those of the model's own threshold."
 
@@ -188,7 +189,7 @@ def _slider(data: Mapping[str, Any]) -> Html:
             ", probability above ",
             tag("b", data["probabilities"][start], id="at-probability"),
             " ",
-            tag("span", "(the model's own threshold)", id="at-own"),
+            tag("span", "(the model's own)", id="at-own"),
         ),
         tag("button", "Back to the model's own", type="button", id="reset", hidden=True),
         tag("noscript", tag("p", _WITHOUT_SCRIPTS)),

@@ -1,7 +1,7 @@
 "use strict";
 
 const byId = (id) => document.getElementById(id);
-const data = JSON.parse(byId("data").textContent);
+const data = JSON.parse(byId("page-data").textContent);
 
 function startTheme() {
   const root = document.documentElement;

@@ -61,29 +61,25 @@ def data_section(
 
 
 def metrics_section(
-    rows: Sequence[tuple[str, float, float, float]], remarks: Sequence[str] = ()
+    rows: Sequence[tuple[str, float, float, float, str]], remarks: Sequence[str] = ()
 ) -> Section:
     """Return the metrics at the model's own threshold.
 
     Parameters
     ----------
-    rows : sequence of (name, value, low, high)
-        The estimates with their 90 % intervals.
+    rows : sequence of (name, value, low, high, meaning)
+        The estimates with their 90 % intervals, and what they are.
     remarks : sequence of str
         Sentences below them.
     """
-    cells = [[name, f"{value:.3f}", f"{low:.3f} to {high:.3f}"] for name, value, low, high in rows]
+    cells = [
+        [join([name, tag("small", meaning)]), f"{value:.3f}", f"{low:.3f} to {high:.3f}"]
+        for name, value, low, high, meaning in rows
+    ]
     caption = "Estimates at the model's own threshold"
-    return Section(
-        "metrics",
-        "How good the model is",
-        join(
-            [
-                table(caption, ["", "Estimate", "90 % interval"], cells),
-                *(tag("p", remark) for remark in remarks),
-            ]
-        ),
-    )
+    figures = table(caption, ["Metric", "Estimate", "90 % interval"], cells, class_="stacked")
+    words = tag("div", *(tag("p", remark) for remark in remarks))
+    return Section("metrics", "How good the model is", tag("div", figures, words, class_="beside"))
 
 
 def training_section(history: Sequence[Mapping[str, float]], *, beta: float = 0.0) -> Section:
