@@ -116,7 +116,7 @@ def _page(
             name,
             f"{found['training_risk']:.3f}",
             f"{found['test_risk']:.3f}",
-            f"{found['test_error']:.1%}",
+            f"{100 * found['test_error']:.1f} %",
         ]
         for name, found in results.items()
     ]

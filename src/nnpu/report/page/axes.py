@@ -87,6 +87,6 @@ class Axis:
                 return [10.0**power for power in range(first, last + 1, every)]
         raw = (self.high - self.low) / about
         unit = 10.0 ** math.floor(math.log10(raw))
-        step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= raw * 0.999)
+        step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= raw * 0.8)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [round(n * step, 12) + 0.0 for n in range(first, last + 1)]

@@ -25,7 +25,7 @@ _NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1"}
 _MEANINGS = {
     "precision": "of the flagged rows that are positive",
     "recall": "of the positives that are flagged",
-    "f1": "between the two",
+    "f1": "balances the two",
     "flagged": "rows in {n}",
 }
 _COLOURS = {"precision": "blue", "recall": "green", "f1": "purple"}

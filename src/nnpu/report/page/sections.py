@@ -78,8 +78,8 @@ def metrics_section(
     ]
     caption = "Estimates at the model's own threshold"
     figures = table(caption, ["Metric", "Estimate", "90 % interval"], cells, class_="stacked")
-    words = tag("div", *(tag("p", remark) for remark in remarks))
-    return Section("metrics", "How good the model is", tag("div", figures, words, class_="beside"))
+    words = (tag("p", remark) for remark in remarks)
+    return Section("metrics", "How good the model is", join([figures, *words]))
 
 
 def training_section(history: Sequence[Mapping[str, float]], *, beta: float = 0.0) -> Section:
@@ -128,7 +128,9 @@ def training_section(history: Sequence[Mapping[str, float]], *, beta: float = 0.
         ),
     ]
     shares = [row["corrected"] for row in history if "corrected" in row]
-    corrected = f" Here that was so in {np.mean(shares):.0%} of all steps." if shares else ""
+    corrected = (
+        f" Here that was so in {100 * np.mean(shares):.0f} % of all steps." if shares else ""
+    )
     words = (
         "The risk has two parts: π R⁺, the cost of missing positives, and r, the estimated cost of "
         "false alarms. The true cost of false alarms cannot be negative; when its estimate r falls "
