@@ -48,7 +48,7 @@ def threshold_table(
         A row per threshold: ``threshold``; ``flagged``, the number of rows of the population
         (U, or all rows of the one sample) that are flagged; ``precision``, ``recall``, ``f1``; and
         for the last four a 90 % interval, ``…_low`` and ``…_high``. That of ``flagged`` is for
-        another sample of the same size.
+        the number to be expected in a sample of this size.
 
     Examples
     --------
@@ -88,7 +88,8 @@ def _row(cut: float, above_p: int, above_q: int, sample: PUSample) -> dict[str, 
 def threshold_grid(s: Any, scores: Any, *, also: float, steps: int = 100) -> NDArray[np.float64]:
     """Return thresholds that move in even steps through P, and in even steps through all rows.
 
-    Quantiles of both, so that there is a choice where the positives are, however few they are.
+    Quantiles of both, so that there is a choice where the positives are, however few they are;
+    rounded to four digits, so that a person can write down the one that was chosen.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ def threshold_grid(s: Any, scores: Any, *, also: float, steps: int = 100) -> NDA
     Returns
     -------
     ndarray of shape (m,)
-        In increasing order, without repetition; each below the greatest score of P or of all.
+        In increasing order, without repetition.
 
     Examples
     --------
@@ -116,7 +117,8 @@ def threshold_grid(s: Any, scores: Any, *, also: float, steps: int = 100) -> NDA
     parts = [
         np.quantile(part, levels, method="lower") for part in (values, values[np.asarray(s) == 1])
     ]
-    return np.unique(np.concatenate([*parts, [also]]))
+    rounded = [float(f"{value:.4g}") for value in np.concatenate(parts)]
+    return np.unique([*rounded, float(also)])
 
 
 def possible_prior(prior: float, s: Any, *, sampling: str = "two-sample") -> float:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["explorer_section"]
 
+_DIGITS = 4  # of a threshold, as in nnpu.metrics.threshold_grid
 _NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1"}
 _MEANINGS = {
     "precision": "of the flagged rows that are positive",
@@ -65,7 +66,7 @@ def explorer_section(
     first = next(iter(cells.values()))
     data: dict[str, Any] = {
         "start": start,
-        "thresholds": [number(row["threshold"]) for row in chosen],
+        "thresholds": [number(row["threshold"], _DIGITS) for row in chosen],
         "probabilities": [percent(probability) for probability in probabilities],
         "cells": list(cells.values()),
         "flagged": [_flagged(row) for row in chosen],
@@ -239,7 +240,7 @@ def _numbers(rows: Rows, population: int) -> Html:
     shown = rows[:: max(len(rows) // 10, 1)]
     lines = [
         [
-            number(row["threshold"]),
+            number(row["threshold"], _DIGITS),
             f"{row['flagged']:,}",
             *(f"{value} ({limits})" for value, limits in _cells(row).values()),
         ]

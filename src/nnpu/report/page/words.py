@@ -38,18 +38,20 @@ def plain_math(text: str) -> str:
     return "".join(parts)
 
 
-def number(value: float) -> str:
+def number(value: float, digits: int = 3) -> str:
     """Write a number of an axis or a sentence, short.
 
     >>> number(0.25), number(-3.0), number(12000.0), number(1e-05), number(float("nan"))
     ('0.25', '−3', '12,000', '1e−5', '–')
+    >>> number(-0.12344, digits=4)
+    '−0.1234'
     """
     if not math.isfinite(value):
         return "–"
     if value != 0 and not 1e-3 <= abs(value) < 1e6:
         text = f"{value:.2g}".replace("e-0", "e-").replace("e+0", "e")
     else:
-        text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+        text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
     return text.replace("-", "−")
 
 
