@@ -302,6 +302,19 @@ def test_the_explorer_starts_at_the_models_own_threshold_or_says_that_it_cannot(
         explorer_section(tables, own=0.7, population=2, probabilities=[0.5])
 
 
+def test_a_precision_that_nothing_can_estimate_is_a_dash():
+    """P scores above all of U: above 0.5 no row of the population is flagged, but rows of P are."""
+    s, scores = [1, 1, 0, 0, 0], [2.0, 3.0, 0.0, 0.1, 0.2]
+    tables = {"0.3": metrics.threshold_table(s, scores, [0.05, 0.5], prior=0.3)}
+    section = explorer_section(tables, own=0.05, population=3, probabilities=[0.5, 0.6])
+    first, second = section.data["explorer"]["cells"][0]
+    assert first["precision"][0] == "45.0 %"  # 0.3 · 1 / (2 / 3)
+    assert second["precision"] == ["–", "–"]  # noqa: RUF001
+    assert second["recall"][0] == "100.0 %"
+    assert "nan" not in section.body
+    assert json.dumps(section.data, allow_nan=False)
+
+
 def test_a_history_without_held_out_rows_has_training_curves_only():
     rows = [{k: v for k, v in row.items() if not k.startswith("valid")} for row in history()]
     text = training_section(rows).body

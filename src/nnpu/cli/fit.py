@@ -140,9 +140,9 @@ def fit(
         page = render(fit_page(fitted, plan, s, held_out, data=data, command=command))
         if report is None:
             notes["report.html"] = page
-        else:
-            write_text(report, page)
         save(fitted.classifier, out, columns=plan.to_json(), notes=notes)
+    if report is not None:
+        write_text(report, page)
     if as_json:
         result = {
             "model": str(out),

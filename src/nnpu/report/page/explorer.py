@@ -29,7 +29,11 @@ _MEANINGS = {
     "f1": "balances the two",
     "flagged": "rows in {n}",
 }
-_COLOURS = {"precision": "blue", "recall": "green", "f1": "purple"}
+_LOOKS: Mapping[str, tuple[str, Any]] = {
+    "precision": ("blue", "solid"),
+    "recall": ("green", "dotted"),
+    "f1": ("purple", "dashed"),
+}
 
 
 def explorer_section(
@@ -38,7 +42,6 @@ def explorer_section(
     own: float,
     population: int,
     probabilities: Sequence[float],
-    remarks: Sequence[str] = (),
     score_range: tuple[float, float] | None = None,
 ) -> Section:
     """Return the explorer.
@@ -54,8 +57,6 @@ def explorer_section(
         How many rows are counted by ``flagged``.
     probabilities : sequence of float
         The calibrated probability at each threshold.
-    remarks : sequence of str
-        Sentences below it.
     score_range : tuple of float, optional
         Of the histograms of the scores, if the page has them: their marker moves along.
     """
@@ -82,7 +83,6 @@ def explorer_section(
         ),
         _scenarios({words: rows[start] for words, rows in cells.items()}),
         tag("p", _ABOUT_PRIORS),
-        *(tag("p", remark) for remark in remarks),
         _numbers(chosen, population),
     ]
     return Section("explorer", "The threshold", join(parts), {"explorer": data})
@@ -122,10 +122,9 @@ def _panel(rows: Rows) -> Panel:
             steps,
             [row[name] for row in rows],
             [(row[f"{name}_high"] - row[f"{name}_low"]) / 2 for row in rows],
-            colour,
-            "dashed" if name == "f1" else "solid" if name == "precision" else "dotted",
+            *looks,
         )
-        for name, colour in _COLOURS.items()
+        for name, looks in _LOOKS.items()
     ]
     return Panel(
         "What each threshold does, with 90 % intervals",
