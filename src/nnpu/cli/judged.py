@@ -51,7 +51,7 @@ class Judged:
     limits: tuple[float, float] | None = None
 
 
-def judged_sections(judged: Judged, remark: str) -> dict[str, Section]:
+def judged_sections(judged: Judged, remark: str, on_calibration: str) -> dict[str, Section]:
     """Return what scored rows say: metrics, threshold, scores, probabilities.
 
     Parameters
@@ -60,6 +60,8 @@ def judged_sections(judged: Judged, remark: str) -> dict[str, Section]:
         The rows.
     remark : str
         Which rows these are.
+    on_calibration : str
+        What they are to the calibration.
     """
     from nnpu.cli.labelled import METRIC_WORDS
     from nnpu.metrics import reliability_table, score_table
@@ -79,7 +81,10 @@ def judged_sections(judged: Judged, remark: str) -> dict[str, Section]:
         "explorer": _explorer(judged, (bins[0]["low"], bins[-1]["high"])),
         "scores": scores_section(bins),
         "calibration": calibration_section(
-            reliability, slope=calibration.slope, intercept=calibration.intercept, remark=remark
+            reliability,
+            slope=calibration.slope,
+            intercept=calibration.intercept,
+            remark=on_calibration,
         ),
     }
 

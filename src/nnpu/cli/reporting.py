@@ -98,7 +98,12 @@ def fit_page(
     if found is None:
         sections[0] = data_section(facts, [*remarks, _NOT_JUDGED], columns)
     else:
-        parts = judged_sections(found, f"Estimated from the {rows:,} held-out rows.")
+        parts = judged_sections(
+            found,
+            f"Estimated from the {rows:,} held-out rows.",
+            "The two numbers of the formula were fitted to the same held-out rows: new rows are a "
+            "stricter test (nnpu evaluate --report).",
+        )
         sections += [parts["metrics"], parts["explorer"], parts["scores"]]
     sections.append(
         prior_section(given)
@@ -159,7 +164,9 @@ def evaluate_page(
         "Predicted positive": f"{flagged:,}",
         "Prior": f"{classifier.prior_:.3f}",
     }
-    parts = judged_sections(Judged(classifier, s, scores, metrics), caveat)
+    parts = judged_sections(
+        Judged(classifier, s, scores, metrics), caveat, f"Estimated from {len(s):,} rows."
+    )
     sections = [
         data_section(facts, [_SAMPLING[classifier.sampling]]),
         parts["metrics"],
