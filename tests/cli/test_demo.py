@@ -30,7 +30,8 @@ def shown(tmp_path_factory):
 
 def test_it_writes_a_picture_in_two_formats_and_the_table(shown):
     folder, outcome = shown
-    assert sorted(path.name for path in folder.iterdir()) == ["demo.csv", "demo.png", "demo.svg"]
+    names = ["demo.csv", "demo.png", "demo.svg", "report.html"]
+    assert sorted(path.name for path in folder.iterdir()) == names
     assert (folder / "demo.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (folder / "demo.svg").read_text()
     for path in folder.iterdir():
@@ -52,6 +53,15 @@ def test_the_printed_table_is_the_last_epoch_of_the_written_one(shown):
             last(folder, method, curve) for curve in ("train_risk", "test_risk", "test_zero_one")
         )
         assert lines[method][1:4] == [f"{training:.3f}", f"{test:.3f}", f"{error:.1%}"]
+
+
+def test_the_report_shows_the_same_figures_and_what_nnpu_did(shown):
+    folder, _ = shown
+    text = (folder / "report.html").read_text()
+    for method in ("PN", "uPU", "nnPU"):
+        assert f"<td>{last(folder, method, 'test_risk'):.3f}</td>" in text
+    assert "Steps with r below 0" in text
+    assert "not gone below zero" in text
 
 
 def test_progress_goes_to_standard_error(shown):
@@ -82,7 +92,7 @@ def test_json_is_all_that_is_printed_and_holds_the_same_numbers(shown, tmp_path,
             "test_risk": last(folder, method, "test_risk"),
             "test_error": last(folder, method, "test_zero_one"),
         }
-    assert len(result["files"]) == 3
+    assert len(result["files"]) == 4
 
 
 def test_a_folder_that_cannot_be_made_is_one_line_before_any_training(

@@ -157,7 +157,7 @@ def test_fit_says_what_it_does_before_it_does_it(tmp_path, people, capsys):
     assert "2 categories, missing as one more" in told["town"]
     assert "yes or no" in told["member"]
     assert any(line.strip().startswith("recall") for line in lines)
-    assert lines[-2].startswith(f"Model: {tmp_path / 'm'}")
+    assert lines[-3].startswith(f"Model: {tmp_path / 'm'}")
 
 
 def test_the_run_folder_repeats_the_run(tmp_path, model, people, monkeypatch, capsys):

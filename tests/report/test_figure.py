@@ -106,6 +106,28 @@ def test_a_spread_is_a_band_around_the_curve(drawn):
         assert (heights.min(), heights.max()) == (10 * x - 2, 10 * x + 2)
 
 
+def test_points_have_error_bars_and_a_band_has_no_line(drawn):
+    curves = [
+        Curve("points", X, X, spread=np.full(5, 0.5), style="points"),
+        Curve("", X, X, spread=np.full(5, 0.5), style="band"),
+        Curve("", X, X, fill=True),
+    ]
+    (ax,) = drawn(panel(curves=curves))
+    bars, band, area = ax.collections
+    assert bars.get_segments()[0].tolist() == [[1, 0.5], [1, 1.5]]
+    heights = band.get_paths()[0].vertices
+    assert (heights[:, 1].min(), heights[:, 1].max()) == (0.5, 5.5)
+    assert area.get_paths()[0].vertices[:, 1].min() == 0
+    line = ax.lines[-2]
+    assert (line.get_linestyle(), line.get_marker()) == ("None", "")
+
+
+def test_words_can_stand_in_place_of_numbers_along_an_axis(drawn):
+    (ax,) = drawn(panel(x_ticks=[(1, "low"), (5, "high")]))
+    assert ax.get_xticks().tolist() == [1, 5]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["low", "high"]
+
+
 def test_axes_follow_the_panel(drawn):
     (ax,) = drawn(panel(curves=[Curve("", X, X)], log_x=True, log_y=True, y_range=(0.5, 8)))
     assert (ax.get_xscale(), ax.get_yscale(), ax.get_ylim()) == ("log", "log", (0.5, 8))

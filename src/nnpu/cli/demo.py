@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+from nnpu.cli.reporting import report_option
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from nnpu.experiments.tables import Row
+    from nnpu.report import Panel
+    from nnpu.report.page import Page
 
 __all__ = ["demo"]
 
@@ -16,6 +26,12 @@ uPU drove its training risk below zero, which no true risk can be: it overfits. 
 it."""
 _NOT_YET = """\
 uPU's training risk has not gone below zero in so few epochs; the default of 100 shows it."""
+_CURVES = """\
+Solid: the risk on test data, with their true labels. Dashed: the risk on the training data, as each
+method estimates it."""
+_INSIDE = """\
+r is the estimated cost of false alarms. Its true value cannot be negative. Where r falls below zero
+on a batch, uPU goes on; nnPU takes a step back along r, and stays close to zero."""
 
 
 @click.command()
@@ -24,21 +40,26 @@ uPU's training risk has not gone below zero in so few epochs; the default of 100
     type=click.Path(path_type=Path, file_okay=False, writable=True),
     default=Path("nnpu-demo"),
     show_default=True,
-    help="Folder for the picture and the table.",
+    help="Folder for the picture, the table and the report.",
 )
 @click.option("--epochs", type=click.IntRange(min=1), help="Passes over the data.  [default: 100]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@report_option("report.html in that folder")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
-def demo(out: Path, epochs: int | None, seed: int, as_json: bool) -> None:
+def demo(out: Path, epochs: int | None, seed: int, report: Path | None, as_json: bool) -> None:
     """Train PN, uPU and nnPU on handwritten digits and show what happens."""
     import json
 
+    from nnpu.cli.labelled import check_writable
     from nnpu.experiments.paper import DEMO
     from nnpu.experiments.runner import Run, run_one
     from nnpu.experiments.tables import write_table
     from nnpu.report import mean_and_spread, risk_panel, save_figure
+    from nnpu.report.page import write_page
 
     out.mkdir(parents=True, exist_ok=True)  # fails now rather than after the training
+    if report is not None:
+        check_writable(report, "--report")
     setting = DEMO.shortened(epochs=epochs)
     rows = []
     for method in setting.methods:
@@ -64,7 +85,9 @@ def demo(out: Path, epochs: int | None, seed: int, as_json: bool) -> None:
         }
         for name in names
     }
-    files = [str(path) for path in (*pictures, table)]
+    seen = _OVERFITTED if results["uPU"]["training_risk"] < 0 else _NOT_YET
+    page = write_page(_page(rows, panels, results, seen), report or out / "report.html")
+    files = [str(path) for path in (*pictures, table, page)]
     if as_json:
         click.echo(json.dumps({"methods": results, "files": files}))
         return
@@ -74,5 +97,42 @@ def demo(out: Path, epochs: int | None, seed: int, as_json: bool) -> None:
             f"{name:6}{result['training_risk']:>15.3f}{result['test_risk']:>12.3f}"
             f"{result['test_error']:>12.1%}"
         )
-    seen = _OVERFITTED if results["uPU"]["training_risk"] < 0 else _NOT_YET
     click.echo(f"\n{_WHAT_WAS_DONE}\n{seen}\n\nFiles: {', '.join(files)}")
+
+
+def _page(
+    rows: Sequence[Row],
+    panels: Sequence[Panel],
+    results: Mapping[str, Mapping[str, float]],
+    seen: str,
+) -> Page:
+    """The report: results, curves, and what nnPU did to its gradient."""
+    from nnpu.cli.reporting import footer
+    from nnpu.report import curve_panel
+    from nnpu.report.page import Page, panels_section, results_section
+
+    cells = [
+        [
+            name,
+            f"{found['training_risk']:.3f}",
+            f"{found['test_risk']:.3f}",
+            f"{100 * found['test_error']:.1f} %",
+        ]
+        for name, found in results.items()
+    ]
+    head = ["Method", "Training risk", "Test risk", "Test error"]
+    names = list(results)
+    inside = [
+        curve_panel(rows, names[1:], "train_negative", "r on the training data", "r"),
+        curve_panel(rows, names[1:], "corrected", "Steps with r below 0", "share of the steps"),
+    ]
+    return Page(
+        "PN, uPU and nnPU on handwritten digits",
+        "What nnpu demo trained, and what it shows.",
+        [
+            results_section("At the end of the training", head, cells, [_WHAT_WAS_DONE, seen]),
+            panels_section("curves", "The risks", panels, [_CURVES]),
+            panels_section("inside", "What nnPU does", inside, [_INSIDE]),
+        ],
+        footer("nnpu demo"),
+    )

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from nnpu.cli.reporting import report_option
+
 __all__ = ["evaluate"]
 
 _CAVEAT = (
@@ -20,15 +22,20 @@ _CAVEAT = (
 @click.argument("model_dir", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--label", required=True, metavar="COLUMN", help="1/true/yes or 0/false/no/empty.")
+@report_option("none is written")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
-def evaluate(model_dir: Path, data: Path, label: str, as_json: bool) -> None:
+def evaluate(model_dir: Path, data: Path, label: str, report: Path | None, as_json: bool) -> None:
     """Judge the model in MODEL_DIR by the labelled and unlabelled rows of DATA."""
     import numpy as np
 
-    from nnpu.cli.labelled import check_labels, measure, metric_lines
+    from nnpu.cli.labelled import check_labels, check_writable, measure, metric_lines
+    from nnpu.cli.reporting import evaluate_page
     from nnpu.cli.scoring import load_model, scored_batches
     from nnpu.data.columns import find_column, label_codes
+    from nnpu.report.page import write_page
 
+    if report is not None:
+        check_writable(report, "--report")
     model = load_model(model_dir)
     parts, labels = [], []
     for batch, scores in scored_batches(model, data):
@@ -44,9 +51,15 @@ def evaluate(model_dir: Path, data: Path, label: str, as_json: bool) -> None:
         "labelled": int((s == 1).sum()),
         "positives": int((scores > model.classifier.threshold_).sum()),
     }
+    if report is not None:
+        page = evaluate_page(
+            model.classifier, s, scores, found, data=data, model=model_dir, caveat=_CAVEAT
+        )
+        write_page(page, report)
     if as_json:
         result = {**counts, "prior": prior, "sampling": sampling, "metrics": found}
-        click.echo(json.dumps(result | {"caveat": _CAVEAT}, indent=2))
+        result |= {"caveat": _CAVEAT, "report": str(report) if report else None}
+        click.echo(json.dumps(result, indent=2))
         return
     click.echo(
         f"{counts['rows']:,} rows, {counts['labelled']:,} labelled, {counts['positives']:,} "
@@ -54,3 +67,5 @@ def evaluate(model_dir: Path, data: Path, label: str, as_json: bool) -> None:
     )
     click.echo("\n".join(metric_lines(found)))
     click.echo(_CAVEAT)
+    if report is not None:
+        click.echo(f"Report: {report} (opens in a browser)")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nnpu.cli.reporting import report_option
 from nnpu.cli.runs import read_config
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ _FOLDS = 5  # one of them is held out
     callback=read_config,
     help="TOML file with any of these options.",
 )
+@report_option("report.html in the model folder")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def fit(
     data: Path,
@@ -63,6 +65,7 @@ def fit(
     drop: tuple[str, ...],
     epochs: int | None,
     seed: int,
+    report: Path | None,
     as_json: bool,
 ) -> None:
     """Learn from DATA, a table with labelled positives and unlabelled rows.
@@ -76,10 +79,13 @@ def fit(
         read_labelled,
         sampling_line,
     )
+    from nnpu.cli.reporting import fit_page
     from nnpu.cli.runs import as_command, as_log, as_toml
     from nnpu.cli.training import train_and_measure
     from nnpu.data.columns import fit_columns
     from nnpu.estimators.storage import check_target, save
+    from nnpu.files import write_text
+    from nnpu.report.page import render
     from nnpu.training import checkpoints_beside
 
     def tell(*lines: str) -> None:
@@ -88,6 +94,8 @@ def fit(
 
     given = as_prior(prior, "nnpu fit")
     check_writable(check_target(out))
+    if report is not None:
+        check_writable(report, "--report")
     tell(sampling_line(sampling))
     batch, s = read_labelled(data, label)
     check_labels(s, label, batch.source)
@@ -122,13 +130,19 @@ def fit(
             "drop": list(drop) or None,
             "epochs": fitted.epochs,
             "seed": seed,
+            "report": str(report) if report else None,
         }
         command = as_command("fit", str(data), options)
         notes = {
             "run.toml": as_toml(command, {"data": str(data), **options}),
             "log.jsonl": as_log(fitted.events(plan.to_json())),
         }
+        page = render(fit_page(fitted, plan, s, held_out, data=data, command=command))
+        if report is None:
+            notes["report.html"] = page
         save(fitted.classifier, out, columns=plan.to_json(), notes=notes)
+    if report is not None:
+        write_text(report, page)
     if as_json:
         result = {
             "model": str(out),
@@ -136,10 +150,15 @@ def fit(
             "columns": plan.to_json(),
             "prior": fitted.prior,
             "held_out": {"rows": int(held_out.sum()), "metrics": fitted.metrics},
+            "report": str(report or out / "report.html"),
             "command": command,
         }
         click.echo(json.dumps(result, indent=2))
-    tell(f"Model: {out} (weights, columns, run.toml, log.jsonl)", f"Again: {command}")
+    tell(
+        f"Model: {out} (weights, columns, run.toml, log.jsonl)",
+        f"Report: {report or out / 'report.html'} (opens in a browser)",
+        f"Again: {command}",
+    )
 
 
 @contextmanager

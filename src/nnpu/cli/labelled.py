@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from nnpu.prior import PriorEstimate
 
 __all__ = [
+    "METRIC_WORDS",
     "PRIOR_ROWS",
     "as_prior",
     "check_labels",
@@ -66,18 +67,18 @@ def as_prior(text: str, owner: str) -> float | str:
         ) from None
 
 
-def check_writable(path: Path) -> None:
+def check_writable(path: Path, option: str = "--out") -> None:
     """Raise `InputError` if nothing can be written at `path`: before the work, not after it."""
     above = path.absolute().parent
     while not above.exists():
         above = above.parent
     if not above.is_dir():
         raise InputError(
-            f"{path} cannot be written: {above} is not a folder; choose another --out."
+            f"{path} cannot be written: {above} is not a folder; choose another {option}."
         )
     if not os.access(above, os.W_OK | os.X_OK):
         raise InputError(
-            f"{path} cannot be written: no permission for {above}; choose another --out."
+            f"{path} cannot be written: no permission for {above}; choose another {option}."
         )
 
 
@@ -158,7 +159,8 @@ def measure(
     return found
 
 
-_WORDS = {
+#: What the metrics are called in front of people.
+METRIC_WORDS = {
     "pu_accuracy": "accuracy",
     "pu_precision": "precision",
     "pu_recall": "recall",
@@ -170,11 +172,11 @@ _WORDS = {
 
 
 def metric_lines(
-    found: dict[str, dict[str, float]], names: tuple[str, ...] = tuple(_WORDS)
+    found: dict[str, dict[str, float]], names: tuple[str, ...] = tuple(METRIC_WORDS)
 ) -> list[str]:
     """Return a line for each metric, and one about values that no metric can have."""
     lines = [
-        f"  {_WORDS[name]:14}{found[name]['value']:7.3f}   "
+        f"  {METRIC_WORDS[name]:14}{found[name]['value']:7.3f}   "
         f"({found[name]['low']:.3f} to {found[name]['high']:.3f})"
         for name in names
     ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from nnpu.prior import PriorEstimate
+    from nnpu.report import Panel
 
 __all__ = ["prior"]
 
@@ -50,6 +50,7 @@ def prior(
         sampling_line,
         telling_warnings,
     )
+    from nnpu.cli.reporting import prior_panel
     from nnpu.data.columns import fit_columns
 
     if out is not None:
@@ -61,7 +62,7 @@ def prior(
     plan = fit_columns(batch, np.arange(len(s)), label=label, id_name=id_name, drop=drop)
     with telling_warnings():
         value, estimate = find_prior(plan.transform(batch), s, sampling, seed)
-    pictures = [] if out is None else _draw(estimate, float(np.mean(s[s >= 0] == 1)), out)
+    pictures = [] if out is None else _draw(prior_panel(estimate, s), out)
     if as_json:
         result = {
             "value": value,
@@ -98,23 +99,8 @@ def _meaning(value: float, n: int, sampling: str, s: object) -> str:
     )
 
 
-def _draw(estimate: PriorEstimate, labelled: float, out: Path) -> list[str]:
-    """Draw q_u / q_p, which tends to the share of positives among the unlabelled rows."""
+def _draw(panel: Panel, out: Path) -> list[str]:
     from nnpu.report import save_figure
-    from nnpu.report.prior import ratio_panel
 
-    def of_unlabelled(share: float) -> float:
-        if estimate.sampling == "two-sample":
-            return share
-        return max((share - labelled) / (1 - labelled), 0.0)
-
-    assert estimate.curve is not None
-    panel = ratio_panel(
-        estimate.curve.q_p,
-        estimate.curve.ratio,
-        value=of_unlabelled(estimate.value),
-        low=of_unlabelled(estimate.low),
-        high=of_unlabelled(estimate.high),
-    )
     stem = out.with_suffix("") if out.suffix in (".png", ".svg") else out
     return [str(path) for path in save_figure([panel], stem, columns=1)]

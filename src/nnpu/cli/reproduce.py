@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from nnpu.cli.reporting import report_option
 from nnpu.parameters import check_choice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from nnpu.experiments.claims import Claim
     from nnpu.experiments.figures import Figure
     from nnpu.experiments.settings import Setting
+    from nnpu.report import Panel
+    from nnpu.report.page import Page
 
 __all__ = ["reproduce"]
 
@@ -53,7 +56,23 @@ class Options:
     jobs: int = 1
 
 
-def run_theory(out: Path, options: Options) -> list[Claim]:
+@dataclass(frozen=True)
+class Outcome:
+    """What came out of a target.
+
+    Parameters
+    ----------
+    claims : list of Claim
+        The verdicts.
+    panels : mapping of str to panels
+        The pictures by their titles.
+    """
+
+    claims: list[Claim]
+    panels: Mapping[str, Sequence[Panel]] = field(default_factory=dict)
+
+
+def run_theory(out: Path, options: Options) -> Outcome:
     """Simulate Section 4: tables, pictures and a page of claims in `out`."""
     from nnpu.experiments.tables import write_table
     from nnpu.experiments.theory import full_size, run, small_size
@@ -65,15 +84,27 @@ def run_theory(out: Path, options: Options) -> list[Claim]:
     for name, rows in result.tables.items():
         write_table(out / f"{name}.csv", rows)
     options.progress("pictures")
-    for name, panels in theory_panels(result.tables).items():
+    pictures = theory_panels(result.tables)
+    for name, panels in pictures.items():
         save_figure(panels, out / name, columns=3 if len(panels) == 3 else 2)
-    return result.claims
+    return Outcome(result.claims, {_PICTURES[name]: panels for name, panels in pictures.items()})
 
 
-def run_figure(name: str) -> Callable[[Path, Options], list[Claim]]:
+_PICTURES = {
+    "lemma1": "Lemma 1: how often r is negative",
+    "theorem2_bias": "Theorem 2: the bias",
+    "theorem2_deviation": "Theorem 2: the deviation",
+    "theorem2_rate": "Theorem 2: the rate",
+    "theorem3": "Theorem 3: the mean squared error",
+    "theorem4": "Theorem 4: the estimation error",
+    "section2": "Section 2: when PU beats PN",
+}
+
+
+def run_figure(name: str) -> Callable[[Path, Options], Outcome]:
     """Return what runs one of Figures 1 to 4; finished runs in `out` are not run again."""
 
-    def run(out: Path, options: Options) -> list[Claim]:
+    def run(out: Path, options: Options) -> Outcome:
         from nnpu.experiments.claims import Claim
         from nnpu.experiments.figures import FIGURES
         from nnpu.experiments.runner import at_hand, run_all
@@ -97,10 +128,11 @@ def run_figure(name: str) -> Callable[[Path, Options], list[Claim]]:
             for loss in figure.losses
         ]
         save_figure(panels, out / name)
-        return figure.judge(rows, settings) + [
+        claims = figure.judge(rows, settings) + [
             Claim(f"All claims about {panel}.", name.replace("figure", "Figure "), None, why)
             for panel, why in missing.items()
         ]
+        return Outcome(claims, {"The curves": panels})
 
     return run
 
@@ -123,17 +155,17 @@ def _chosen(figure: Figure, options: Options) -> list[Setting]:
     return chosen
 
 
-def run_table_1(out: Path, options: Options) -> list[Claim]:
+def run_table_1(out: Path, options: Options) -> Outcome:
     """Check every entry of Table 1."""
     from nnpu.experiments.paper_tables import table_1
     from nnpu.experiments.tables import write_table
 
     rows, claims = table_1()
     write_table(out / "table1.csv", rows)
-    return claims
+    return Outcome(claims)
 
 
-def run_table_2(out: Path, options: Options) -> list[Claim]:
+def run_table_2(out: Path, options: Options) -> Outcome:
     """Count what Table 2 lists."""
     from nnpu.experiments.paper_tables import table_2
     from nnpu.experiments.tables import write_table
@@ -141,10 +173,10 @@ def run_table_2(out: Path, options: Options) -> list[Claim]:
     rows, claims = table_2(*(((options.dataset,),) if options.dataset else ()))
     if rows:
         write_table(out / "table2.csv", rows)
-    return claims
+    return Outcome(claims)
 
 
-_TARGETS: Mapping[str, Callable[[Path, Options], list[Claim]]] = {
+_TARGETS: Mapping[str, Callable[[Path, Options], Outcome]] = {
     "figure1": run_figure("figure1"),
     "figure2": run_figure("figure2"),
     "figure3": run_figure("figure3"),
@@ -179,6 +211,7 @@ _SHARED = {"figure3": "figure2", "figure4": "figure1"}
 )
 @click.option("--fast", is_flag=True, help="A minute-scale version.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@report_option("TARGET-report.html in that folder")
 @click.option("--json", "as_json", is_flag=True, help="Print the claims as JSON.")
 def reproduce(
     target: str,
@@ -190,16 +223,21 @@ def reproduce(
     jobs: int,
     fast: bool,
     seed: int,
+    report: Path | None,
     as_json: bool,
 ) -> None:
     """Reproduce TARGET of the paper and say for each claim whether it held.
 
     A run that was interrupted goes on with the same command: what is finished stays.
     """
+    from nnpu.cli.labelled import check_writable
     from nnpu.experiments.claims import as_dicts, as_lines, as_markdown
     from nnpu.files import write_text
+    from nnpu.report.page import write_page
 
     target = check_choice("TARGET", target, "nnpu reproduce", _TARGETS)
+    if report is not None:
+        check_writable(report, "--report")
     folder = out or Path("nnpu-reproduce") / _SHARED.get(target, target)
     options = Options(
         fast,
@@ -211,9 +249,11 @@ def reproduce(
         int(glove) if glove else None,
         jobs,
     )
-    claims = _TARGETS[target](folder, options)
+    outcome = _TARGETS[target](folder, options)
+    claims = outcome.claims
     write_text(folder / f"{target}-claims.md", as_markdown(f"Claims: {target}", claims))
     write_text(folder / f"{target}-claims.json", json.dumps(as_dicts(claims), indent=2) + "\n")
+    page = write_page(_page(target, outcome), report or folder / f"{target}-report.html")
     if as_json:
         result = {"target": target, "out": str(folder), "claims": as_dicts(claims)}
         click.echo(json.dumps(result, indent=2))
@@ -222,3 +262,21 @@ def reproduce(
     judged = [claim for claim in claims if claim.held is not None]
     held = sum(claim.held is True for claim in judged)
     click.echo(f"\n{held} of {len(judged)} claims held. Tables and pictures: {folder}")
+    click.echo(f"Report: {page} (opens in a browser)")
+
+
+def _page(target: str, outcome: Outcome) -> Page:
+    from nnpu.cli.reporting import footer
+    from nnpu.experiments.claims import as_dicts
+    from nnpu.report.page import Page, claims_section, panels_section
+
+    pictures = [
+        panels_section(f"picture-{number}", title, panels)
+        for number, (title, panels) in enumerate(outcome.panels.items(), start=1)
+    ]
+    return Page(
+        f"Reproduction: {target}",
+        "What the paper claims, and whether a run of it bore it out.",
+        [claims_section(as_dicts(outcome.claims)), *pictures],
+        footer(f"nnpu reproduce {target}"),
+    )

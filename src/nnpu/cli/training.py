@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from nnpu.cli.labelled import PRIOR_ROWS, find_prior, measure, metric_lines, telling_warnings
@@ -13,9 +13,13 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+    from torch import nn
 
     from nnpu.estimators import PUClassifier
+    from nnpu.objective import Objective
+    from nnpu.prior import PriorEstimate
     from nnpu.training import Training
+    from nnpu.training.options import EpochEnd
 
 __all__ = ["Fitted", "train_and_measure"]
 
@@ -35,13 +39,19 @@ class Fitted:
     prior : dict
         The prior that was used, and its interval and message if it was estimated.
     metrics : dict
-        The PU metrics of the held-out rows with their intervals.
+        The PU metrics of the held-out rows with their intervals; empty if they cannot judge.
+    scores : ndarray
+        Of the held-out rows.
+    estimate : PriorEstimate or None
+        The prior as it was estimated, if it was.
     """
 
     classifier: PUClassifier
     epochs: int
     prior: dict[str, Any]
     metrics: dict[str, dict[str, float]]
+    scores: NDArray[np.float32]
+    estimate: PriorEstimate | None
 
     def events(self, columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the log of the run, in the order in which things happened."""
@@ -82,9 +92,11 @@ def train_and_measure(
     """
     from nnpu.estimators import PUClassifier
     from nnpu.estimators.network import budget
+    from nnpu.objective import Objective
 
     x_train, s_train = x[~held_out], s[~held_out]
     about: dict[str, Any]
+    estimate = None
     with telling_warnings():
         if isinstance(prior, str):
             rows = min(len(s_train), PRIOR_ROWS)
@@ -106,25 +118,51 @@ def train_and_measure(
             tell("Known negatives are used too (risk nnpnu).")
         passes = budget(len(s_train), "auto", epochs or "auto")[1]
         tell(f"Training: {len(s_train):,} rows, {passes} epochs ...")
+        risk = "nnpnu" if known_negatives else "nnpu"
+        watch = _held_out_risk(
+            Objective(value, risk=risk, sampling=sampling), x[held_out], s[held_out]
+        )
         classifier = PUClassifier(
             value,
-            risk="nnpnu" if known_negatives else "nnpu",
+            risk=risk,
             sampling=sampling,
             epochs=passes,
             random_state=seed,
             verbose=1,
-            training=training,
+            training=replace(training, on_epoch_end=watch),
         ).fit(x_train, s_train)
-    metrics = _judge(classifier, x[held_out], s[held_out], tell)
-    return Fitted(classifier, passes, about, metrics)
+    scores = classifier.decision_function(x[held_out])
+    metrics = _judge(classifier, x[held_out], s[held_out], scores, tell)
+    return Fitted(classifier, passes, about, metrics, scores, estimate)
+
+
+def _held_out_risk(objective: Objective, x: Any, s: NDArray[np.int8]) -> EpochEnd:
+    """Return what adds the risks of rows that nothing is fitted to, to each row of the history."""
+    import torch
+
+    from nnpu.data.rows import as_rows
+    from nnpu.training import predict_scores
+    from nnpu.training.history import evaluate
+
+    rows, labels = as_rows(x), torch.from_numpy(s)
+
+    def add(row: dict[str, float], model: nn.Module) -> None:
+        risks = evaluate(objective, predict_scores(model, rows), labels)
+        row |= {f"valid_{name}": value for name, value in risks.items()}
+
+    return add
 
 
 def _judge(
-    classifier: PUClassifier, x: Any, s: NDArray[np.int8], tell: Callable[..., None]
+    classifier: PUClassifier,
+    x: Any,
+    s: NDArray[np.int8],
+    scores: NDArray[np.float32],
+    tell: Callable[..., None],
 ) -> dict[str, dict[str, float]]:
     """Measure and calibrate by the held-out rows; what they cannot say is told, not the end."""
     try:
-        found = measure(classifier, s, classifier.decision_function(x))
+        found = measure(classifier, s, scores)
         classifier.calibrate(x, s)
     except (ParameterError, InputError) as error:
         tell(f"The held-out rows cannot judge the model: {error}")

@@ -96,7 +96,8 @@ def _their_seconds(code: Path, python: str, data: Dataset, epochs: int) -> float
         pixels = np.concatenate([data.x_train, data.x_test]).reshape(-1, 784)
         digits = np.concatenate([data.y_train, data.y_test]) == -1
         np.savez(file, data=np.rint(pixels * 255).astype(np.uint8), target=digits.astype(np.int32))
-        command = [python, "-c", _DRIVER, code.resolve(), file, out, str(1 + epochs)]
+        arguments = [code.resolve(), file, out, 1 + epochs]
+        command = [python, "-c", _DRIVER, *map(str, arguments)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             last = (done.stderr.strip().splitlines() or ["no message"])[-1]

@@ -6,6 +6,7 @@ codes are refused) and assumes that labelled positives are a random sample of al
 an accuracy above 1 or a precision of 1.3 says that the prior, or that assumption, is wrong.
 """
 
+from nnpu.metrics.bins import reliability_table, score_table
 from nnpu.metrics.estimates import (
     METRICS,
     interval,
@@ -18,6 +19,7 @@ from nnpu.metrics.estimates import (
     pu_zero_one_risk,
 )
 from nnpu.metrics.scorers import SCORERS, PUScorer, make_pu_scorer
+from nnpu.metrics.thresholds import possible_prior, threshold_grid, threshold_table
 
 __all__ = [
     "METRICS",
@@ -26,10 +28,15 @@ __all__ = [
     "interval",
     "lee_liu_score",
     "make_pu_scorer",
+    "possible_prior",
     "pu_accuracy",
     "pu_f1",
     "pu_precision",
     "pu_recall",
     "pu_roc_auc",
     "pu_zero_one_risk",
+    "reliability_table",
+    "score_table",
+    "threshold_grid",
+    "threshold_table",
 ]

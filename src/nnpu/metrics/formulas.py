@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from nnpu.metrics.sample import PUSample, rank_curve, shares
+from nnpu.metrics.sample import PUSample, Shares, rank_curve, shares
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-__all__ = ["ESTIMATES", "Estimate", "Metric"]
+__all__ = ["ESTIMATES", "FORMULAS", "Estimate", "Metric", "of_shares"]
 
 
 class Estimate(NamedTuple):
@@ -23,12 +24,13 @@ class Estimate(NamedTuple):
     variance: float
 
 
-def _threshold_metric(
-    sample: PUSample, function: Callable[[float, float, float], tuple[float, float, float]]
-) -> Estimate:
-    """Delta method: `function` gives the metric and its derivatives by TPR and by Q."""
-    found = shares(sample)
-    value, by_tpr, by_q = function(found.tpr, found.q, sample.prior)
+#: TPR, Q and the prior to a metric and its derivatives by TPR and by Q.
+Formula = Callable[[float, float, float], tuple[float, float, float]]
+
+
+def of_shares(found: Shares, prior: float, function: Formula) -> Estimate:
+    """Delta method: a metric of TPR and Q, and what their errors make of it."""
+    value, by_tpr, by_q = function(found.tpr, found.q, prior)
     variance = (
         by_tpr**2 * found.variance_tpr
         + by_q**2 * found.variance_q
@@ -100,21 +102,26 @@ class Metric(NamedTuple):
     highest: float
 
 
-def _of_shares(
-    function: Callable[[float, float, float], tuple[float, float, float]], highest: float = 1.0
-) -> Metric:
-    return Metric(lambda sample: _threshold_metric(sample, function), True, highest)
+#: The metrics of TPR and Q.
+FORMULAS: Mapping[str, Formula] = MappingProxyType(
+    {
+        "pu_zero_one_risk": _zero_one,
+        "pu_accuracy": _accuracy,
+        "pu_precision": _precision,
+        "pu_recall": _recall,
+        "pu_f1": _f1,
+        "lee_liu_score": _lee_liu,
+    }
+)
+
+
+def _threshold_metric(name: str) -> Metric:
+    formula, highest = FORMULAS[name], math.inf if name == "lee_liu_score" else 1.0
+    return Metric(lambda sample: of_shares(shares(sample), sample.prior, formula), True, highest)
 
 
 #: The estimate behind each public metric.
 ESTIMATES: Mapping[str, Metric] = MappingProxyType(
-    {
-        "pu_zero_one_risk": _of_shares(_zero_one),
-        "pu_accuracy": _of_shares(_accuracy),
-        "pu_precision": _of_shares(_precision),
-        "pu_recall": _of_shares(_recall),
-        "pu_f1": _of_shares(_f1),
-        "lee_liu_score": _of_shares(_lee_liu, math.inf),
-        "pu_roc_auc": Metric(_roc_auc, False, 1.0),
-    }
+    {name: _threshold_metric(name) for name in FORMULAS}
+    | {"pu_roc_auc": Metric(_roc_auc, False, 1.0)}
 )

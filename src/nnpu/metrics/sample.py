@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nnpu.parameters import InputError, ParameterError, Sampling, check_prior, check_sampling
 
-__all__ = ["PUSample", "Shares", "pu_sample", "rank_curve", "shares"]
+__all__ = ["PUSample", "Shares", "pu_sample", "rank_curve", "shares", "with_errors"]
 
 FloatArray = NDArray[np.float64]
 
@@ -93,6 +93,11 @@ def shares(sample: PUSample) -> Shares:
     """
     tpr = float(np.average(sample.values_p, weights=sample.weights_p))
     q = float(np.average(sample.values_q, weights=sample.weights_q))
+    return with_errors(tpr, q, sample)
+
+
+def with_errors(tpr: float, q: float, sample: PUSample) -> Shares:
+    """Add to TPR and Q, however they were counted, the errors that a sample of this size has."""
     variance_tpr, variance_q = _binomial(tpr, sample.n_p), _binomial(q, sample.n_q)
     joint = sample.sampling == "one-sample"
     covariance = variance_tpr * sample.n_p / sample.n_q if joint else 0.0

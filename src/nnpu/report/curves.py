@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["mean_and_spread", "risk_panel"]
+__all__ = ["curve_panel", "mean_and_spread", "risk_panel"]
 
 _COLOURS = ("blue", "red", "green", "purple", "orange", "sky", "black")
 _METHOD_COLOURS = {"PN": "blue", "uPU": "orange", "nnPU": "green"}
@@ -80,3 +80,38 @@ def risk_panel(
             curves.append(Curve(f"{method}, training", epochs, means, None, colour, "dashed"))
     name = "zero-one loss" if loss == "zero_one" else "sigmoid loss"
     return Panel(title, "epoch", f"risk ({name})", curves, marks=marks)
+
+
+def curve_panel(
+    rows: Sequence[Mapping[str, Any]],
+    methods: Sequence[str],
+    curve: str,
+    title: str,
+    y_label: str,
+) -> Panel:
+    """Draw one curve of each method against the epoch.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Columns method, curve, epoch, sampling, value.
+    methods : sequence of str
+        Which to draw.
+    curve : str
+        Which curve: ``"train_negative"`` is r, ``"corrected"`` the share of corrected steps.
+    title, y_label : str
+        Above the panel, and along its vertical axis.
+
+    Examples
+    --------
+    >>> rows = [dict(method="nnPU", curve="corrected", epoch=e, value=0.1 * e) for e in (1, 2)]
+    >>> panel = curve_panel(rows, ["nnPU"], "corrected", "Corrected steps", "share")
+    >>> panel.curves[0].label, panel.curves[0].y.tolist()
+    ('nnPU', [0.1, 0.2])
+    """
+    curves = []
+    for method, fallback in zip(methods, itertools.cycle(_COLOURS), strict=False):
+        epochs, means, spreads = mean_and_spread(rows, method, curve)
+        band = spreads if np.any(spreads > 0) else None
+        curves.append(Curve(method, epochs, means, band, _METHOD_COLOURS.get(method, fallback)))
+    return Panel(title, "epoch", y_label, curves)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
-__all__ = ["Curve", "Panel", "save_figure"]
+__all__ = ["COLOURS", "Curve", "Panel", "save_figure"]
 
-# Okabe and Ito's palette: told apart by colour-blind readers and in print.
-_COLOURS = {
+#: Okabe and Ito's palette: told apart by colour-blind readers and in print.
+COLOURS = {
     "blue": "#0072B2",
     "orange": "#E69F00",
     "green": "#009E73",
@@ -31,7 +31,7 @@ _COLOURS = {
     "grey": "#777777",
     "black": "#000000",
 }
-_DASHES = {"solid": "-", "dashed": "--", "dotted": ":", "points": "none"}
+_DASHES = {"solid": "-", "dashed": "--", "dotted": ":", "points": "none", "band": "none"}
 # No date in the file: the same table gives the same bytes.
 _UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
@@ -50,8 +50,10 @@ class Curve:
         Half the width of a band around `y`, such as a standard deviation.
     colour : str
         One of blue, orange, green, red, purple, sky, grey, black.
-    style : {"solid", "dashed", "dotted", "points"}
-        How it is drawn.
+    style : {"solid", "dashed", "dotted", "points", "band"}
+        How it is drawn; the spread of points is an error bar, and a band is nothing but spread.
+    fill : bool
+        Whether the area between the line and zero is filled.
     """
 
     label: str
@@ -59,10 +61,11 @@ class Curve:
     y: ArrayLike
     spread: ArrayLike | None = None
     colour: str = "blue"
-    style: Literal["solid", "dashed", "dotted", "points"] = "solid"
+    style: Literal["solid", "dashed", "dotted", "points", "band"] = "solid"
+    fill: bool = False
 
     def __post_init__(self) -> None:
-        check_choice("colour", self.colour, "Curve", _COLOURS)
+        check_choice("colour", self.colour, "Curve", COLOURS)
         check_choice("style", self.style, "Curve", _DASHES)
 
 
@@ -82,6 +85,8 @@ class Panel:
         Limits of the vertical axis.
     marks : sequence of (x, y) pairs
         Points to single out: a thin cross-hair through each.
+    x_ticks : sequence of (x, text) pairs
+        In place of numbers along the horizontal axis.
     """
 
     title: str
@@ -92,6 +97,7 @@ class Panel:
     log_y: bool = False
     y_range: tuple[float, float] | None = None
     marks: Sequence[tuple[float, float]] = ()
+    x_ticks: Sequence[tuple[float, str]] = ()
 
 
 def save_figure(
@@ -144,7 +150,7 @@ def save_figure(
 def _draw(panel: Panel, ax: Axes) -> None:
     for curve in panel.curves:
         x, y = np.asarray(curve.x, dtype=float), np.asarray(curve.y, dtype=float)
-        colour = _COLOURS[curve.colour]
+        colour = COLOURS[curve.colour]
         marker = "o" if curve.style == "points" or len(x) == 1 else ""
         ax.plot(
             x,
@@ -156,16 +162,23 @@ def _draw(panel: Panel, ax: Axes) -> None:
             markersize=3,
             linewidth=1.5,
         )
+        if curve.fill:
+            ax.fill_between(x, 0, y, color=colour, alpha=0.15, linewidth=0)
         if curve.spread is not None:
             spread = np.asarray(curve.spread, dtype=float)
-            ax.fill_between(x, y - spread, y + spread, color=colour, alpha=0.15, linewidth=0)
+            if curve.style == "points":
+                ax.errorbar(x, y, spread, fmt="none", ecolor=colour, elinewidth=1)
+            else:
+                ax.fill_between(x, y - spread, y + spread, color=colour, alpha=0.15, linewidth=0)
     for x_mark, y_mark in panel.marks:
-        ax.axvline(x_mark, color=_COLOURS["grey"], linewidth=0.6, linestyle=":")
-        ax.axhline(y_mark, color=_COLOURS["grey"], linewidth=0.6, linestyle=":")
+        ax.axvline(x_mark, color=COLOURS["grey"], linewidth=0.6, linestyle=":")
+        ax.axhline(y_mark, color=COLOURS["grey"], linewidth=0.6, linestyle=":")
     if panel.log_x:
         ax.set_xscale("log")
     if panel.log_y:
         ax.set_yscale("log")
+    if panel.x_ticks:
+        ax.set_xticks(*zip(*panel.x_ticks, strict=True))
     if panel.y_range is not None:
         ax.set_ylim(*panel.y_range)
     ax.set_title(panel.title, fontsize=10)

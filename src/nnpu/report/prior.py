@@ -47,7 +47,7 @@ def ratio_panel(
         [
             Curve("q_u / q_p", x[shown], y[shown]),
             Curve("estimate, with its 90 % interval", [0, 1], [value, value], colour="green"),
-            Curve("", [0, 1], [middle, middle], [half, half], colour="green", style="dotted"),
+            Curve("", [0, 1], [middle, middle], [half, half], colour="green", style="band"),
         ],
         y_range=(0.0, 1.05),
     )

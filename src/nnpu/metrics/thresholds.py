@@ -1,0 +1,151 @@
+"""The metrics at many thresholds at once, as a table: what a threshold explorer looks up."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.stats import norm
+
+from nnpu.metrics.formulas import FORMULAS, of_shares
+from nnpu.metrics.sample import pu_sample, with_errors
+from nnpu.parameters import check_prior, check_sampling
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from nnpu.metrics.sample import PUSample
+
+__all__ = ["possible_prior", "threshold_grid", "threshold_table"]
+
+_COLUMNS = {"precision": "pu_precision", "recall": "pu_recall", "f1": "pu_f1"}
+_Z90 = float(norm.ppf(0.95))  # two of them make a 90 % interval
+
+
+def threshold_table(
+    s: Any, scores: Any, thresholds: ArrayLike, *, prior: float, sampling: str = "two-sample"
+) -> list[dict[str, float]]:
+    """Return precision, recall, F1 and the number of flagged rows at each threshold.
+
+    The values are those of `pu_precision`, `pu_recall`, `pu_f1` and `interval` for the
+    predictions ``scores > threshold``; the scores are sorted once instead of compared each time.
+
+    Parameters
+    ----------
+    s : array-like of shape (n,)
+        PU labels.
+    scores : array-like of shape (n,)
+        Scores of rows that the model was not fitted to.
+    thresholds : array-like of shape (m,)
+        A row is flagged if its score is greater.
+    prior, sampling
+        As in the metrics.
+
+    Returns
+    -------
+    list of dict
+        A row per threshold: ``threshold``; ``flagged``, the number of rows of the population
+        (U, or all rows of the one sample) that are flagged; ``precision``, ``recall``, ``f1``; and
+        for the last four a 90 % interval, ``…_low`` and ``…_high``. That of ``flagged`` is for
+        the number to be expected in a sample of this size.
+
+    Examples
+    --------
+    >>> s, scores = [1, 1, 0, 0, 0, 0], [3.0, 1.0, 2.0, 0.0, -1.0, -2.0]
+    >>> for row in threshold_table(s, scores, [0.5, 1.5], prior=0.25):
+    ...     print(row["threshold"], row["flagged"], row["precision"], row["recall"])
+    0.5 1 1.0 1.0
+    1.5 1 0.5 0.5
+    """
+    sample = pu_sample(s, scores, prior, sampling, None, "threshold_table", binary=False)
+    cuts = np.asarray(thresholds, dtype=np.float64)
+    above_p, above_q = _above(sample.values_p, cuts), _above(sample.values_q, cuts)
+    return [_row(*found, sample) for found in zip(cuts, above_p, above_q, strict=True)]
+
+
+def _above(scores: NDArray[np.float64], cuts: NDArray[np.float64]) -> NDArray[np.int64]:
+    return scores.size - np.searchsorted(np.sort(scores), cuts, side="right")
+
+
+def _row(cut: float, above_p: int, above_q: int, sample: PUSample) -> dict[str, float]:
+    n_p, n_q = sample.values_p.size, sample.values_q.size
+    found = with_errors(above_p / n_p, above_q / n_q, sample)
+    margin = _Z90 * math.sqrt(found.variance_q) * n_q
+    row = {
+        "threshold": float(cut),
+        "flagged": int(above_q),
+        "flagged_low": max(above_q - margin, 0.0),
+        "flagged_high": min(above_q + margin, float(n_q)),
+    }
+    for column, name in _COLUMNS.items():
+        value, variance = of_shares(found, sample.prior, FORMULAS[name])
+        margin = _Z90 * math.sqrt(variance)
+        row |= {column: value, f"{column}_low": value - margin, f"{column}_high": value + margin}
+    return row
+
+
+def threshold_grid(s: Any, scores: Any, *, also: float, steps: int = 100) -> NDArray[np.float64]:
+    """Return thresholds that move in even steps through P, and in even steps through all rows.
+
+    Quantiles of both, so that there is a choice where the positives are, however few they are;
+    rounded to four digits, so that a person can write down the one that was chosen.
+
+    Parameters
+    ----------
+    s : array-like of shape (n,)
+        PU labels.
+    scores : array-like of shape (n,)
+        Their scores.
+    also : float
+        A threshold that must be among them: the model's own.
+    steps : int
+        How many others there are at the most.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        In increasing order, without repetition.
+
+    Examples
+    --------
+    >>> threshold_grid([1, 1, 0, 0], [3.0, 1.0, 2.0, 0.0], also=0.5, steps=4).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    levels = np.arange(steps // 2) / (steps // 2)
+    parts = [
+        np.quantile(part, levels, method="lower") for part in (values, values[np.asarray(s) == 1])
+    ]
+    rounded = [float(f"{value:.4g}") for value in np.concatenate(parts)]
+    return np.unique([*rounded, float(also)])
+
+
+def possible_prior(prior: float, s: Any, *, sampling: str = "two-sample") -> float:
+    """Return the prior, moved to the nearest one that these rows can have.
+
+    At least one row of the population is negative, and in the one-sample setting at least one
+    positive is hidden among the rows without a label.
+
+    Parameters
+    ----------
+    prior : float
+        Any positive number: a prior times 1.2, say.
+    s : array-like of shape (n,)
+        PU labels.
+    sampling : {"two-sample", "one-sample"}
+        How the data came about.
+
+    Examples
+    --------
+    >>> s = [1] * 3 + [0] * 7
+    >>> possible_prior(0.2, s, sampling="one-sample"), possible_prior(1.1, s, sampling="one-sample")
+    (0.4, 0.9)
+    >>> possible_prior(0.2, s)
+    0.2
+    """
+    labels = np.asarray(s)
+    one_sample = check_sampling(sampling, "possible_prior") == "one-sample"
+    n = labels.size if one_sample else int(np.sum(labels == 0))
+    least = (int(np.sum(labels == 1)) + 1) / n if one_sample else 0.0
+    return check_prior(min(max(float(prior), least), (n - 1) / n), "possible_prior")

@@ -1,0 +1,192 @@
+"""Reports of the commands: where they are written, and that they hold what the commands found."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import nnpu
+from nnpu.cli import main, reporting
+
+QUICK = ["--prior", "0.5", "--epochs", "2"]
+
+
+def embedded(path):
+    """Return the data of a page."""
+    text = path.read_text(encoding="utf-8")
+    return json.loads(re.search(r'<script type="application/json"[^>]*>(.*?)</script>', text)[1])
+
+
+def headings(path):
+    return re.findall(r"<h2[^>]*>([^<]*)</h2>", path.read_text(encoding="utf-8"))
+
+
+SECTIONS = [
+    "The data at a glance",
+    "How good the model is",
+    "The threshold",
+    "The scores",
+    "The prior",
+    "The probabilities",
+    "The training",
+]
+
+
+def test_a_fit_leaves_its_report_in_the_model_folder_which_still_loads(model):
+    assert headings(model / "report.html") == SECTIONS
+    text = (model / "report.html").read_text()
+    assert "The prior, 0.5, was given." in text
+    assert "2 categories, missing as one more" in text
+    assert nnpu.load(model).prior_ == 0.5
+
+
+def test_the_report_of_a_fit_goes_where_it_is_told(tmp_path, people, capsys):
+    data, page = people(tmp_path / "people.csv"), tmp_path / "new" / "page.html"
+    arguments = ["fit", str(data), "--label", "label", "--out", str(tmp_path / "m"), *QUICK]
+    main([*arguments, "--report", str(page)])
+    said = capsys.readouterr().out.splitlines()
+    assert f"Report: {page} (opens in a browser)" in said
+    assert f"--report {page}" in said[-1]
+    assert headings(page) == SECTIONS
+    assert not (tmp_path / "m" / "report.html").exists()
+    main([*arguments, "--json"])
+    assert json.loads(capsys.readouterr().out)["report"] == str(tmp_path / "m" / "report.html")
+
+
+def test_the_history_of_a_fit_has_the_risk_of_the_held_out_rows(model, tmp_path, people):
+    """By hand: the one-sample risk of the zero-one loss, π + Q − 2 π TPR, of the last epoch."""
+    from nnpu.data.columns import ColumnPlan, label_codes
+    from nnpu.data.folds import PUStratifiedKFold
+    from nnpu.data.streams import read_rows
+    from nnpu.estimators.storage import load_columns
+
+    batch = read_rows(people(tmp_path / "people.csv"))
+    s = label_codes(batch.columns["label"], "label", "people.csv")
+    held_out = PUStratifiedKFold(5, random_state=0).assign(s) == 0
+    x = ColumnPlan.from_json(load_columns(model)).transform(batch)
+    classifier = nnpu.load(model)
+    flagged = classifier.decision_function(x[held_out]) > 0
+    tpr, q = flagged[s[held_out] == 1].mean(), flagged.mean()
+    last = classifier.history_[-1]
+    # r = Q − π TPR is clipped at 0 in the reported risk, Eq. (6)
+    expected = 0.5 * (1 - tpr) + max(q - 0.5 * tpr, 0)
+    assert last["valid_zero_one"] == pytest.approx(expected, abs=1e-6)
+    assert last["valid_risk"] == pytest.approx(
+        last["valid_positive"] + max(last["valid_negative"], 0), abs=1e-6
+    )
+
+
+def test_evaluate_writes_a_report_if_it_is_asked_to(tmp_path, model, people, capsys):
+    data, page = people(tmp_path / "new.csv", seed=1), tmp_path / "page.html"
+    main(["evaluate", str(model), str(data), "--label", "label", "--report", str(page), "--json"])
+    result = json.loads(capsys.readouterr().out)
+    assert result["report"] == str(page)
+    assert headings(page) == SECTIONS
+    explorer = embedded(page)["explorer"]
+    start = explorer["start"]
+    assert explorer["thresholds"][start] == "0"
+    precision = result["metrics"]["pu_precision"]
+    shown, interval = explorer["cells"][0][start]["precision"]
+    assert shown == f"{100 * precision['value']:.1f} %"
+    assert interval == f"{100 * precision['low']:.1f} to {100 * precision['high']:.1f} %"
+    main(["evaluate", str(model), str(data), "--label", "label"])
+    assert "Report:" not in capsys.readouterr().out
+
+
+def test_an_estimated_prior_brings_its_curve_and_both_ends_of_its_interval(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{rng.normal(4 * (number % 2)):.3f},{rng.normal():.3f},{int(number % 10 in (1, 3))}"
+        for number in range(500)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,s", *rows]))
+    out = tmp_path / "m"
+    arguments = ["fit", str(tmp_path / "t.csv"), "--label", "s", "--out", str(out)]
+    main([*arguments, "--epochs", "2", "--json"])
+    prior = json.loads(capsys.readouterr().out)["prior"]
+    text = (out / "report.html").read_text()
+    for words in (
+        f"as chosen: {prior['value']:.3f}",
+        f"20 % lower: {0.8 * prior['value']:.3f}",
+        f"20 % higher: {1.2 * prior['value']:.3f}",
+        f"low end of its interval: {prior['low']:.3f}",
+        f"high end of its interval: {prior['high']:.3f}",
+    ):
+        assert words in text
+    assert prior["message"] in text
+    assert "q_u / q_p" in text
+
+
+def test_a_prior_that_would_be_impossible_is_said_to_be_moved(tmp_path, capsys):
+    """Half of the rows are labelled: 0.8 times a prior of 0.6 is less than that."""
+    rng = np.random.default_rng(0)
+    rows = [f"{rng.normal(2 * (number % 2)):.3f},{number % 2}" for number in range(200)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,s", *rows]))
+    out = tmp_path / "m"
+    options = ["--prior", "0.6", "--epochs", "2"]
+    main(["fit", str(tmp_path / "t.csv"), "--label", "s", "--out", str(out), *options])
+    text = (out / "report.html").read_text()
+    assert "20 % lower, as far as these rows allow: 0.525" in text  # 21 of 40 rows
+    assert "20 % higher: 0.720" in text
+
+
+def test_a_fit_that_its_held_out_rows_cannot_judge_still_has_a_report(tmp_path, capsys):
+    """11 of 61 rows are labelled, but 3 of the 13 held-out ones: more than the prior of 0.2."""
+    rng = np.random.default_rng(0)
+    rows = [f"{rng.normal(number % 2):.3f},{int(number < 11)}" for number in range(61)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,s", *rows]))
+    out = tmp_path / "m"
+    options = ["--prior", "0.2", "--epochs", "2"]
+    main(["fit", str(tmp_path / "t.csv"), "--label", "s", "--out", str(out), *options])
+    assert "cannot judge the model" in capsys.readouterr().out
+    assert headings(out / "report.html") == ["The data at a glance", "The prior", "The training"]
+    assert "could not judge the model" in (out / "report.html").read_text()
+
+
+@pytest.mark.parametrize("command", ["fit", "evaluate", "demo", "reproduce"])
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(
+    tmp_path, people, model, capsys, command
+):
+    (tmp_path / "file").write_text("")
+    data = people(tmp_path / "people.csv")
+    arguments = {
+        "fit": [str(data), "--label", "label", "--out", str(tmp_path / "m")],
+        "evaluate": [str(model), str(data), "--label", "label"],
+        "demo": ["--out", str(tmp_path / "demo")],
+        "reproduce": ["table1", "--out", str(tmp_path / "r")],
+    }[command]
+    with pytest.raises(SystemExit) as status:
+        main([command, *arguments, "--report", str(tmp_path / "file" / "page.html")])
+    error = capsys.readouterr().err
+    assert status.value.code == 2
+    assert error.count("\n") == 1
+    assert "is not a folder; choose another --report." in error
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_strangers_history_is_drawn_only_if_it_can_be(model):
+    classifier = nnpu.load(model)
+    assert len(reporting._sound_history(classifier)) == 2
+    good = classifier.history_[0]
+    for bad in (
+        [{"train_risk": "</script>"}],
+        [good | {"train_risk": float("inf")}],
+        [good, {**good, "corrected": None}],
+        [good, {key: value for key, value in good.items() if key != "corrected"}],
+        [{}],
+    ):
+        classifier.history_ = bad
+        assert reporting._sound_history(classifier) == []
+
+
+def test_a_reproduction_reports_its_claims(tmp_path, capsys):
+    main(["reproduce", "table1", "--out", str(tmp_path)])
+    page = tmp_path / "table1-report.html"
+    assert f"Report: {page}" in capsys.readouterr().out
+    claims = json.loads((tmp_path / "table1-claims.json").read_text())
+    text = page.read_text()
+    assert text.count('<span class="held">held</span>') == sum(claim["held"] for claim in claims)
+    assert len(claims) > 0
