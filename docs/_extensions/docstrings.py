@@ -1,0 +1,54 @@
+"""From docstrings as they are read in the code to what Sphinx expects."""
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+REFERENCE = Path(__file__).parents[1] / "reference.md"
+NAME = re.compile(r"(?<![`:\w\\])`([^`<>]+)`(?!`)")
+PAGE = re.compile(r"(?:``)?docs/(\w+)\.md(?:``)?")
+LITERAL = re.compile(r"(``.+?``|:\w[\w:]*:`.+?`)")
+
+
+def documented_names():
+    """Return where each class and function stands: ``"Loss": "nnpu.losses.Loss"``.
+
+    A name belongs to the first module of the reference that offers it.
+    """
+    homes = {}
+    for module in re.findall(r"^   (nnpu[\w.]*)$", REFERENCE.read_text(encoding="utf-8"), re.M):
+        offered = importlib.import_module(module)
+        homes[module] = module
+        for name in offered.__all__:
+            if not inspect.ismodule(getattr(offered, name)):
+                homes.setdefault(name, f"{module}.{name}")
+    return homes
+
+
+HOMES = documented_names()
+
+
+def as_link(match):
+    """Make a name in backticks a link if it has a page, and code otherwise."""
+    name = match[1]
+    home = HOMES.get(name) or HOMES.get(name.rpartition(".")[2] if "nnpu." in name else None)
+    return f":py:obj:`{name} <{home}>`" if home else f"``{name}``"
+
+
+def prepare(app, what, name, obj, options, lines):
+    """Turn names and pages into links and keep |x|, an absolute value here, from being a substitution."""
+    in_example = False
+    for number, line in enumerate(lines):
+        in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
+        if not in_example:
+            line = PAGE.sub(r":doc:`/\1`", NAME.sub(as_link, line))
+            parts = LITERAL.split(line)
+            parts[::2] = [part.replace("|", r"\|") for part in parts[::2]]
+            lines[number] = "".join(parts)
+
+
+def setup(app):
+    """Work on what numpydoc has made of a docstring."""
+    app.connect("autodoc-process-docstring", prepare, priority=600)
+    return {"parallel_read_safe": True}
