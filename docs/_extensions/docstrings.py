@@ -37,7 +37,7 @@ def as_link(match):
 
 
 def prepare(app, what, name, obj, options, lines):
-    """Turn names and pages into links and keep |x|, an absolute value here, from being a substitution."""
+    """Turn names and pages into links; keep |x| from being read as a substitution."""
     in_example = False
     for number, line in enumerate(lines):
         in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))

@@ -32,13 +32,15 @@ class Pages(TocTree):
     def run(self):
         """Look for each of them."""
         there = [page for page in self.content if page in self.env.found_docs]
-        self.content = StringList(there, source=self.content.source(0))
-        return super().run()
+        self.content = StringList(there, source="")
+        return super().run() if there else []
 
 
 def point_to_pages(app, docname, source):
-    """Make ``../SECURITY.md``, which is right on a code host, the page that holds it here."""
-    source[0] = re.sub(r"\]\(\.\./([A-Z]+)\.md", lambda m: f"]({m[1].lower()}.md", source[0])
+    """Make links that are right on a code host, such as ``../SECURITY.md``, links to pages."""
+    text = source[0].replace("](../examples)", "](gallery/index.rst)")
+    text = re.sub(r"\]\(\.\./examples/(\w+)\.py\)", r"](gallery/\1.rst)", text)
+    source[0] = re.sub(r"\]\(\.\./([A-Z]+)\.md", lambda m: f"]({m[1].lower()}.md", text)
 
 
 def setup(app):
