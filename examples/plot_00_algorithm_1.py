@@ -68,7 +68,9 @@ for name, colour in (("uPU", "orange"), ("nnPU", "green")):
     step = np.arange(len(r))
     r_panel.append(Curve(name, step, r, None, colour))
     error_panel.append(Curve(name, step, error, None, colour))
-    print(f"{name}: r < 0 in {np.mean(r < 0):.0%} of the steps, test error {error[-20:].mean():.3f}")
+    print(
+        f"{name}: r < 0 in {np.mean(r < 0):.0%} of the steps, test error {error[-20:].mean():.3f}"
+    )
 r_panel.append(Curve("nnPU, steps up", step[r < 0], r[r < 0], None, "black", "points"))
 r_panel.append(Curve("", [0, len(r)], [0, 0], None, "grey", "dotted"))
 panels = [
