@@ -56,6 +56,7 @@ sphinx_gallery_conf = {
     "image_scrapers": ("examples.take_pictures",),
     "reset_argv": "examples.arguments",
     "reset_modules": (),
+    "thumbnail_size": (600, 250),
     "download_all_examples": False,
     "show_signature": False,
     "write_computation_times": False,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import importlib
+import io
 import os
 import re
 import shlex
@@ -20,6 +22,7 @@ from nnpu.cli import cli
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+RUN = re.compile(r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TREE = re.compile(r"^```\{(?:toctree|pages)\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Pages whose code takes a second or two; that of the others trains networks.
@@ -101,15 +104,22 @@ def cases():
 
 
 @pytest.mark.parametrize("page", list(cases()))
-def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+def test_the_code_of_a_page_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = readers_names(tmp_path)
-    for code in blocks(page, "python"):
+    for code, promised in RUN.findall(page.read_text("utf-8")):
         if code.startswith(">>>"):
             test = doctest.DocTestParser().get_doctest(code, names, page.name, str(page), 0)
             assert doctest.DocTestRunner().run(test).failed == 0
-        else:
+            continue
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(compile(code, str(page), "exec"), names)
+        if promised:  # figures may differ on another machine; the words may not
+            assert without_numbers(printed.getvalue()) == without_numbers(promised)
+
+
+def without_numbers(text):
+    return " ".join(re.sub(r"-?\d[\d,.]*", "#", text).split())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -124,13 +134,9 @@ def test_the_commands_of_a_page_have_options_that_exist(page):
         command.make_parser(click.Context(command)).parse_args(arguments)
 
 
-def without_numbers(text):
-    return " ".join(re.sub(r"-?\d[\d,.]*", "#", text).split())
-
-
 @pytest.mark.slow
 def test_the_start_page_shows_what_its_commands_print(tmp_path):
-    """Figures may differ on another machine; the words may not. "..." stands for any words."""
+    """As above; "..." stands for any words."""
     page = ROOT / "docs/start.md"
     [script] = blocks(page, "python")
     subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path)
