@@ -68,7 +68,7 @@ def test_the_reference_has_every_public_module():
     import nnpu
 
     modules = {name for name in nnpu.__all__ if isinstance(getattr(nnpu, name), type(nnpu))}
-    assert {"nnpu", *(f"nnpu.{name}" for name in modules)} <= listed
+    assert {"nnpu", *(f"nnpu.{name}" for name in modules)} - listed == set()
     for module in listed:
         assert importlib.import_module(module).__all__
 
@@ -131,7 +131,8 @@ def test_the_commands_of_a_page_have_options_that_exist(page):
         name, *arguments = shlex.split(line)
         command = cli.get_command(click.Context(cli), name)
         assert command is not None, line
-        command.make_parser(click.Context(command)).parse_args(arguments)
+        with contextlib.suppress(click.BadOptionUsage):  # a value may be left to the reader
+            command.make_parser(click.Context(command)).parse_args(arguments)
 
 
 @pytest.mark.slow
