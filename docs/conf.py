@@ -5,6 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
+import docstrings
 import examples
 
 import nnpu
@@ -44,7 +45,8 @@ autosummary_generate = True
 autosummary_imported_members = True
 autosummary_ignore_module_all = False
 numpydoc_show_class_members = False  # the template lists them
-autosummary_context = {"top": nnpu.__all__}  # documented there, whatever else offers them
+# What `nnpu` offers is documented there, whichever module offers it too.
+autosummary_context = {"top": nnpu.__all__, "data": docstrings.data()}
 
 # Gallery
 sphinx_gallery_conf = {

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 REFERENCE = Path(__file__).parents[1] / "reference.md"
@@ -11,22 +12,44 @@ PAGE = re.compile(r"(?:``)?docs/(\w+)\.md(?:``)?")
 LITERAL = re.compile(r"(``.+?``|:\w[\w:]*:`.+?`)")
 
 
-def documented_names():
+MODULES = {
+    name: importlib.import_module(name)
+    for name in re.findall(r"^   (nnpu[\w.]*)$", REFERENCE.read_text(encoding="utf-8"), re.M)
+}
+
+
+def offered(module):
+    """Return what a module offers, by name, other modules left out."""
+    values = {name: getattr(module, name) for name in module.__all__}
+    return {name: value for name, value in values.items() if not inspect.ismodule(value)}
+
+
+def homes():
     """Return where each class and function stands: ``"Loss": "nnpu.losses.Loss"``.
 
     A name belongs to the first module of the reference that offers it.
     """
-    homes = {}
-    for module in re.findall(r"^   (nnpu[\w.]*)$", REFERENCE.read_text(encoding="utf-8"), re.M):
-        offered = importlib.import_module(module)
-        homes[module] = module
-        for name in offered.__all__:
-            if not inspect.ismodule(getattr(offered, name)):
-                homes.setdefault(name, f"{module}.{name}")
-    return homes
+    found = {name: name for name in MODULES}
+    for module in MODULES.values():
+        for name, value in offered(module).items():
+            if inspect.isclass(value) or inspect.isfunction(value):
+                found.setdefault(name, f"{module.__name__}.{name}")
+    return found
 
 
-HOMES = documented_names()
+def data():
+    """Return the tables, tuples and objects that each module offers, and what is in them."""
+    return {
+        module.__name__: {
+            name: ", ".join(map(str, value)) if isinstance(value, Mapping | tuple) else repr(value)
+            for name, value in offered(module).items()
+            if not (inspect.isclass(value) or inspect.isfunction(value))
+        }
+        for module in MODULES.values()
+    }
+
+
+HOMES = homes()
 
 
 def as_link(match):
