@@ -144,6 +144,7 @@ def test_the_start_page_shows_what_its_commands_print(tmp_path):
     (tmp_path / "nnpu").write_text(f"#!/bin/sh\nexec '{sys.executable}' -m nnpu \"$@\"\n")
     (tmp_path / "nnpu").chmod(0o755)
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT / "src")}
     for text in blocks(page, "text"):
         for shown in text.removeprefix("$ ").split("\n$ "):
             command, _, promised = shown.partition("\n")
@@ -152,7 +153,7 @@ def test_the_start_page_shows_what_its_commands_print(tmp_path):
                 shell=True,
                 check=True,
                 cwd=tmp_path,
-                env=os.environ | {"PATH": path},
+                env=environment,
                 capture_output=True,
                 text=True,
             )
