@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import doctest
 import importlib
+import importlib.util
 import io
 import os
 import re
@@ -160,3 +161,26 @@ def test_the_start_page_shows_what_its_commands_print(tmp_path):
             printed = without_numbers(run.stdout)
             words = re.escape(without_numbers(promised)).replace(re.escape(" ..."), ".*")
             assert re.fullmatch(words, printed), printed
+
+
+def test_docstrings_become_links_and_keep_absolute_values():
+    spec = importlib.util.spec_from_file_location(
+        "docstrings", ROOT / "docs/_extensions/docstrings.py"
+    )
+    docstrings = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(docstrings)
+    lines = [
+        "|r| of `PULoss`, `margin` and ``a | b``; see docs/theory.md.",
+        ">>> {1} | {2}",
+        "{1, 2} | 3",
+        "",
+        "|η|",
+    ]
+    docstrings.prepare(None, "function", "f", None, None, lines)
+    assert lines == [
+        r"\|r\| of :py:obj:`PULoss <nnpu.PULoss>`, ``margin`` and ``a | b``; see :doc:`/theory`.",
+        ">>> {1} | {2}",
+        "{1, 2} | 3",
+        "",
+        r"\|η\|",
+    ]
