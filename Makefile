@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test slow torture lint types check format clean
+.PHONY: demo test slow torture lint types docs check format clean
 
 demo: .venv/ready  ## PN, uPU and nnPU on digits: a table, a picture
 	$(BIN)/nnpu demo --out nnpu-demo
@@ -26,7 +26,10 @@ lint: .venv/ready
 types: .venv/ready
 	$(BIN)/mypy
 
-check: lint types test  ## lint, format, strict types, tests, doctests
+docs: .venv/docs  ## the site, with its gallery: docs/_build/html/index.html
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
+
+check: lint types docs test  ## lint, format, strict types, site, tests, doctests
 
 format: .venv/ready
 	$(BIN)/ruff format .
@@ -37,5 +40,9 @@ format: .venv/ready
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $@
 
+.venv/docs: .venv/ready
+	$(BIN)/pip install --quiet --editable '.[docs]'
+	touch $@
+
 clean:
-	rm -rf .venv nnpu-demo
+	rm -rf .venv nnpu-demo docs/_build docs/api docs/gallery

@@ -35,37 +35,65 @@ __all__ = [
 
 
 def zero_one(margin: Tensor) -> Tensor:
-    """Zero-one loss (1 − sign z) / 2: one half at z = 0, and no gradient anywhere."""
+    """Zero-one loss (1 − sign z) / 2: one half at z = 0, and no gradient anywhere.
+
+    >>> zero_one(torch.tensor([-2.0, 0.0, 0.5]))
+    tensor([1.0000, 0.5000, 0.0000])
+    """
     return (1 - torch.sign(margin)) / 2
 
 
 def ramp(margin: Tensor) -> Tensor:
-    """Ramp loss max{0, min{1, (1 − z) / 2}}, scaled to be symmetric."""
+    """Ramp loss max{0, min{1, (1 − z) / 2}}, scaled to be symmetric.
+
+    >>> ramp(torch.tensor([-2.0, 0.0, 0.5]))
+    tensor([1.0000, 0.5000, 0.2500])
+    """
     return ((1 - margin) / 2).clamp(0, 1)
 
 
 def squared(margin: Tensor) -> Tensor:
-    """Squared loss (z − 1)² / 4, scaled to be linear-odd."""
+    """Squared loss (z − 1)² / 4, scaled to be linear-odd.
+
+    >>> squared(torch.tensor([-2.0, 0.0, 0.5]))
+    tensor([2.2500, 0.2500, 0.0625])
+    """
     return ((margin - 1) / 2).square()  # halved first: no overflow before the value itself does
 
 
 def logistic(margin: Tensor) -> Tensor:
-    """Logistic loss ln(1 + exp(−z)), without overflow."""
+    """Logistic loss ln(1 + exp(−z)), without overflow.
+
+    >>> logistic(torch.tensor([-2.0, 0.0, 0.5]))
+    tensor([2.1269, 0.6931, 0.4741])
+    """
     return -functional.logsigmoid(margin)
 
 
 def hinge(margin: Tensor) -> Tensor:
-    """Hinge loss max{0, 1 − z}: neither symmetric nor linear-odd."""
+    """Hinge loss max{0, 1 − z}: neither symmetric nor linear-odd.
+
+    >>> hinge(torch.tensor([-2.0, 0.0, 0.5]))
+    tensor([3.0000, 1.0000, 0.5000])
+    """
     return (1 - margin).clamp(min=0)
 
 
 def double_hinge(margin: Tensor) -> Tensor:
-    """Double hinge loss max{0, (1 − z) / 2, −z}: the linear-odd relative of the hinge."""
+    """Double hinge loss max{0, (1 − z) / 2, −z}: the linear-odd relative of the hinge.
+
+    >>> double_hinge(torch.tensor([-2.0, 0.0, 0.5]))
+    tensor([2.0000, 0.5000, 0.2500])
+    """
     return torch.maximum(((1 - margin) / 2).clamp(min=0), -margin)
 
 
 def sigmoid(margin: Tensor) -> Tensor:
-    """Sigmoid loss 1 / (1 + exp z), the paper's choice: its gradient is nowhere zero."""
+    """Sigmoid loss 1 / (1 + exp z), the paper's choice: its gradient is nowhere zero.
+
+    >>> sigmoid(torch.tensor([-2.0, 0.0, 0.5]))
+    tensor([0.8808, 0.5000, 0.3775])
+    """
     return torch.sigmoid(-margin)
 
 

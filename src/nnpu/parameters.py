@@ -120,5 +120,9 @@ def check_prior(value: Any, owner: str, *, name: str = "prior") -> float:
 
 
 def check_sampling(value: Any, owner: str) -> Sampling:
-    """Return the sampling, ``"two-sample"`` or ``"one-sample"``."""
+    """Return the sampling, ``"two-sample"`` or ``"one-sample"``.
+
+    >>> check_sampling("one-sample", "PULoss")
+    'one-sample'
+    """
     return cast("Sampling", check_choice("sampling", value, owner, SAMPLINGS))

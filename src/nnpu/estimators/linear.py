@@ -96,7 +96,7 @@ class LinearPU(BasePUClassifier):
     classes_, prior_, prior_estimate_, n_features_in_, feature_names_in_
         As in `BasePUClassifier`.
     coef_ : ndarray of shape (1, n_features) or (1, n_components)
-        The weights, in the units of X if there is no basis: g(x) = x·coef_ + intercept_.
+        The weights, in the units of X if there is no basis: ``g(x) = x·coef_ + intercept_``.
     intercept_ : ndarray of shape (1,)
         b, in the same units.
     objective_ : float

@@ -123,6 +123,18 @@ def load(
     BasePUClassifier
         Fitted, with the parameters it had. A parameter that was a Python object (a loss function,
         an optimiser class, a callback) has its default again.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from nnpu import LinearPU, load
+    >>> X, s = np.array([[2.0], [2.5], [2.2], [-1.0], [-2.0]]), [1, 1, 0, 0, 0]
+    >>> clf = LinearPU(prior=0.4).fit(X, s)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     same = load(clf.save(f"{folder}/model"))
+    >>> bool(np.all(same.decision_function(X) == clf.decision_function(X)))
+    True
     """
     from nnpu.estimators.linear import LinearPU
     from nnpu.estimators.network import PUClassifier

@@ -65,6 +65,15 @@ def risk_panel(
         Whether training risks are drawn too.
     mark_best : bool
         Whether the lowest mean test risk of each method is marked, as in Figure 3.
+
+    Examples
+    --------
+    >>> rows = [
+    ...     dict(method="nnPU", curve="test_risk", epoch=e, sampling=0, value=v)
+    ...     for e, v in enumerate([0.5, 0.2, 0.3], start=1)]
+    >>> panel = risk_panel(rows, ["nnPU"], "MNIST", training=False, mark_best=True)
+    >>> [curve.label for curve in panel.curves], panel.marks
+    (['nnPU'], [(2.0, 0.2)])
     """
     curves, marks = [], []
     for method, fallback in zip(methods, itertools.cycle(_COLOURS), strict=False):

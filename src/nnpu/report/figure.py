@@ -119,6 +119,14 @@ def save_figure(
         Panels in a row.
     formats : sequence of str
         Suffixes that matplotlib knows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> panel = Panel("Risk", "epoch", "risk", [Curve("nnPU", [1, 2, 3], [0.5, 0.3, 0.2])])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [path.name for path in save_figure([panel], f"{folder}/risk")]
+    ['risk.png', 'risk.svg']
     """
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -1,6 +1,6 @@
-"""Eqs. (1), (2), (4) and (6) of the paper and their relatives, as functions of scores.
+"""The risk of a classifier as a function of its scores: the paper's equations and relatives.
 
-`estimates` is the paper's: four estimators of the risk of a classifier, each a pure,
+`estimates` is the paper's, Eqs. (1), (2), (4) and (6): four estimators of the risk, each a pure,
 differentiable function of score tensors. `partial` and `kinds` are what training needs: the
 partial risks of a mixed mini-batch, and `Risk` objects that turn them into a value to report and
 an objective to differentiate.

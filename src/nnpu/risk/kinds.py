@@ -147,6 +147,13 @@ class ImbalancedRisk(Risk):
     ----------
     target_prior : float, default=0.5
         π′; one half weighs both classes alike however rare the positives are.
+
+    Examples
+    --------
+    >>> from nnpu import PULoss
+    >>> from nnpu.risk import ImbalancedRisk
+    >>> PULoss(prior=0.03, risk=ImbalancedRisk(target_prior=0.3)).objective.risk
+    ImbalancedRisk(target_prior=0.3)
     """
 
     target_prior: float = 0.5
@@ -170,6 +177,16 @@ class PNURisk(Risk):
     ----------
     eta : float, default=0.5
         In [−1, 1]. η ≥ 0: (1 − η) R_pn + η R_pu; η < 0: (1 − |η|) R_pn + |η| R_nu.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from nnpu import PULoss
+    >>> from nnpu.risk import PNURisk
+    >>> scores, s = torch.tensor([1.0, -1.0, 0.0]), torch.tensor([1, -1, 0])
+    >>> supervised = PULoss(prior=0.5, risk="pn")(scores[:2], s[:2])
+    >>> bool(PULoss(prior=0.5, risk=PNURisk(eta=0))(scores, s) == supervised)
+    True
     """
 
     eta: float = 0.5
@@ -202,6 +219,16 @@ class NonNegativePNURisk(Risk):
     negative_weight : float or "auto", default="auto"
         t in [0, 1]. "auto" weighs the two estimates of π_n R_n⁻ by the inverse of their variance
         bounds, π_n²/n_n for the negatives and π²/n_p + 1/n_u for r, from the counts at hand.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from nnpu import PULoss
+    >>> from nnpu.risk import NonNegativePNURisk
+    >>> scores, s = torch.tensor([1.0, -1.0, 0.0]), torch.tensor([1, -1, 0])
+    >>> nnpu = PULoss(prior=0.5)(scores[[0, 2]], s[[0, 2]])
+    >>> bool(PULoss(prior=0.5, risk=NonNegativePNURisk(negative_weight=0))(scores, s) == nnpu)
+    True
     """
 
     negative_weight: float | Literal["auto"] = "auto"

@@ -75,6 +75,20 @@ def train(
         The model with its final weights: the last, the best or the averaged ones.
     history : list of dict
         One row per epoch.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from nnpu.data.rows import as_rows
+    >>> from nnpu.objective import Objective
+    >>> from nnpu.training import TrainingSample, predict_scores, train
+    >>> x = torch.cat([torch.full((40, 1), 2.0), torch.full((60, 1), -2.0)])
+    >>> s = torch.tensor([1] * 20 + [0] * 80)                  # 20 of 40 positives are labelled
+    >>> sample = TrainingSample(as_rows(x), s)
+    >>> model, history = train(
+    ...     torch.nn.Linear(1, 1), sample, Objective(0.25), epochs=20, batch_size=50, lr=0.1)
+    >>> len(history), (predict_scores(model, sample.rows)[[0, 99]] > 0).tolist()
+    (20, [True, False])
     """
     options = options or Training()
     identity = partial(
@@ -169,7 +183,15 @@ def forward(model: nn.Module, batch: Tensor | SparseBatch) -> Tensor:
 def predict_scores(
     model: nn.Module, rows: Rows, *, index: Tensor | None = None, batch_size: int = 2048
 ) -> Tensor:
-    """Return g(x) of the rows of `index` (default all), in order, as a tensor in main memory."""
+    """Return g(x) of the rows of `index` (default all), in order, as a tensor in main memory.
+
+    >>> from nnpu.data.rows import as_rows
+    >>> model = nn.Linear(1, 1)
+    >>> model.load_state_dict({"weight": torch.tensor([[2.0]]), "bias": torch.tensor([1.0])})
+    <All keys matched successfully>
+    >>> predict_scores(model, as_rows(torch.tensor([[3.0], [1.0]])))
+    tensor([7., 3.])
+    """
     model.eval()
     index = torch.arange(len(rows)) if index is None else index
     with torch.inference_mode():
