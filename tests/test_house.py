@@ -17,6 +17,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 ROOMS = (
     "parameters",
     "files",
+    "extras",
     "losses",
     "risk",
     "objective",
@@ -24,6 +25,7 @@ ROOMS = (
     "data",
     "models",
     "convex",
+    "boosting",
     "training",
     "prior",
     "metrics",

@@ -13,7 +13,7 @@ from torch import nn
 from nnpu.data.rows import as_rows
 from nnpu.estimators import cuts
 from nnpu.estimators.base import BasePUClassifier
-from nnpu.estimators.strangers import check_alike
+from nnpu.estimators.strangers import check_alike, check_history
 from nnpu.losses import get_loss
 from nnpu.models import TabularNet, feature_scale
 from nnpu.objective import Objective
@@ -280,11 +280,7 @@ class PUClassifier(BasePUClassifier):
         network = self._empty_network(tensors)
         network.load_state_dict(tensors)
         self.module_ = network.to(find_device(self.device)).eval()
-        self.history_ = fitted["history"]
-        if not isinstance(self.history_, list) or not all(
-            isinstance(row, dict) for row in self.history_
-        ):
-            raise TypeError("the history is no list of rows")
+        self.history_ = check_history(fitted["history"])
 
     def _empty_network(self, tensors: dict[str, Tensor]) -> nn.Module:
         """The network for stored weights, if they are such; a stranger's numbers allocate nothing.
