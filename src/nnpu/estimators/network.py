@@ -285,7 +285,7 @@ class PUClassifier(BasePUClassifier):
     def _empty_network(self, tensors: dict[str, Tensor]) -> nn.Module:
         """The network for stored weights, if they are such; a stranger's numbers allocate nothing.
 
-        Sizes are compared on the "meta" device, which has no memory, before the network is made.
+        Sizes are compared before the network is made, with those of a network for no features.
         """
         n_features = self.n_features_in_
         if self.module is not None:
@@ -297,15 +297,16 @@ class PUClassifier(BasePUClassifier):
         shape = tensors["standardise.mean"].shape
         if shape != (n_features,):
             raise InputError(f"The weights are for {tuple(shape)} features, not for {n_features}.")
-
-        def make() -> nn.Module:
-            # Two tensors: buffers that share one would both hold what is loaded last.
-            return TabularNet(torch.zeros(n_features), torch.ones(n_features))
-
-        with torch.device("meta"):
-            expected = make()
-        check_alike(tensors, expected.state_dict())
-        return make()
+        smallest = TabularNet(torch.zeros(0), torch.ones(0)).state_dict()
+        expected = {  # expanded tensors take no memory
+            name: weight.new_zeros(1).expand(n_features, *weight.shape[1:])
+            if weight.shape[0] == 0
+            else weight
+            for name, weight in smallest.items()
+        }
+        check_alike(tensors, expected)
+        # Two tensors: buffers that share one would both hold what is loaded last.
+        return TabularNet(torch.zeros(n_features), torch.ones(n_features))
 
 
 def budget(n_rows: int, batch_size: int | str, epochs: int | str) -> tuple[int, int]:
