@@ -31,6 +31,7 @@ ROOMS = (
     "metrics",
     "calibration",
     "estimators",
+    "export",
     "experiments",
     "report",
     "cli",
