@@ -122,7 +122,8 @@ def summary(rows):
             cells = [row for row in rows if (row["data"], row["method"]) == (data, method)]
             if cells:
                 means = {
-                    name: np.mean([row[name] for row in cells]) for name in ("accuracy", "f1", "auc")
+                    name: np.mean([row[name] for row in cells])
+                    for name in ("accuracy", "f1", "auc")
                 }
                 spread = np.std([row["accuracy"] for row in cells], ddof=1) if cells[1:] else 0
                 print(

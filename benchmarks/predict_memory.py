@@ -55,7 +55,11 @@ def write_tables(folder, size):
     header = (",".join(names) + "\n").encode()
     blocks = [block(ROWS_OF_A_BLOCK, seed) for seed in range(3)]
     first = b"".join(blocks[0].splitlines(keepends=True)[:5_000])
-    paths = {"fit": folder / "fit.csv", "small": folder / "small.csv", "large": folder / "large.csv"}
+    paths = {
+        "fit": folder / "fit.csv",
+        "small": folder / "small.csv",
+        "large": folder / "large.csv",
+    }
     paths["fit"].write_bytes(header + first)
     for name, wanted in (("small", size // 100), ("large", size)):
         with paths[name].open("wb") as stream:
@@ -102,7 +106,9 @@ def kill_a_run(model, data, out, after):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gigabytes", type=float, default=10.0)
-    parser.add_argument("--folder", type=Path, help="Where there is room; default: a temporary one.")
+    parser.add_argument(
+        "--folder", type=Path, help="Where there is room; default: a temporary one."
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)

@@ -166,6 +166,7 @@ def _export(graph: nn.Module, rows: Tensor) -> Any:
             "The module cannot be written as ONNX: "
             f"{str(error).splitlines()[0][:200]} It must be one that torch.export takes."
         ) from error
+    assert program is not None  # without a file to write it is returned
     return program.model_proto
 
 
@@ -214,7 +215,11 @@ def _check(model: Any, classifier: BasePUClassifier, rows: Any) -> None:
         expected = classifier._scores(batch)
         wanted = classifier.calibration_(expected)
         far = np.abs(scores - expected) > _TOLERANCE * (1 + np.abs(expected))
-        if scores.shape != expected.shape or far.any() or np.abs(probabilities - wanted).max() > 1e-3:
+        if (
+            scores.shape != expected.shape
+            or far.any()
+            or np.abs(probabilities - wanted).max() > 1e-3
+        ):
             raise InputError(
                 "The ONNX graph gives other scores than the module, so it is not written: does the "
                 "module treat rows differently by their number, or draw numbers when it scores?"

@@ -1,4 +1,4 @@
-"""Boosted trees: the forest scores as LightGBM does, learns, is stored without a text of its own."""
+"""Boosted trees: the forest scores as LightGBM does, learns, and is stored as checked arrays."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_it_learns_a_product_that_no_linear_model_can(table, fitted):
 
 
 def test_the_history_holds_the_risk_of_each_round(fitted, table):
-    x, s, _ = table
+    _, s, _ = table
     assert [row["round"] for row in fitted.history_] == list(range(60))
     start = fitted._objective(fitted.prior_).round(np.zeros(len(s)), s)
     assert {name: fitted.history_[0][name] for name in start.values} == start.values

@@ -53,7 +53,7 @@ class TensorBoard:
             from torch.utils.tensorboard import SummaryWriter
 
             # Whatever an earlier process wrote from this epoch on is taken back.
-            self._writer = SummaryWriter(self.folder, purge_step=epoch)  # type: ignore[no-untyped-call]
+            self._writer = SummaryWriter(self.folder, purge_step=epoch)
         for name, value in row.items():
             if name != "epoch":
                 self._writer.add_scalar(name.replace("_", "/", 1), value, epoch)
