@@ -16,13 +16,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import torch
 from torch import nn
 
 from nnpu import PUClassifier, data
+from nnpu.data.rows import as_rows
 from nnpu.report import Curve, Panel, save_figure
 from nnpu.training import Training, predict_scores
-from nnpu.data.rows import as_rows
 
 mnist = data.load("mnist")
 sample = data.sample_pu(mnist, 1_000, 10_000, random_state=0)
