@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nnpu import boosting, data, losses, metrics, models, risk, theory
+    from nnpu import boosting, data, export, losses, metrics, models, risk, theory
     from nnpu.estimators import BoostedPU, LinearPU, PUClassifier, PUWrapper, load
     from nnpu.estimators.sensitivity import sensitivity
     from nnpu.objective import PULoss
@@ -28,6 +28,7 @@ __all__ = [
     "boosting",
     "data",
     "estimate_prior",
+    "export",
     "load",
     "losses",
     "metrics",
