@@ -12,8 +12,18 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
 
 
+NEED_FILES = {"plot_03_text", "plot_04_images"}  # of the paper's data sets
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(path, marks=[pytest.mark.reproduction] if path.stem in NEED_FILES else [])
+        for path in EXAMPLES
+    ],
+    ids=lambda path: path.stem,
+)
 def test_an_example_runs_without_a_warning_and_writes_a_picture(script, tmp_path):
     command = [sys.executable, "-W", "error", str(script), str(tmp_path)]
     subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, timeout=120)

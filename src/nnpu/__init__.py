@@ -10,8 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nnpu import data, losses, metrics, models, risk, theory
-    from nnpu.estimators import LinearPU, PUClassifier, PUWrapper, load
+    from nnpu import boosting, data, export, losses, metrics, models, risk, theory
+    from nnpu.estimators import BoostedPU, LinearPU, PUClassifier, PUWrapper, load
     from nnpu.estimators.sensitivity import sensitivity
     from nnpu.objective import PULoss
     from nnpu.prior import PriorEstimate, estimate_prior
@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BoostedPU",
     "LinearPU",
     "PUClassifier",
     "PULoss",
     "PUWrapper",
     "PriorEstimate",
+    "boosting",
     "data",
     "estimate_prior",
+    "export",
     "load",
     "losses",
     "metrics",
@@ -36,6 +39,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "BoostedPU": "nnpu.estimators",
     "LinearPU": "nnpu.estimators",
     "PUClassifier": "nnpu.estimators",
     "PULoss": "nnpu.objective",

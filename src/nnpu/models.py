@@ -259,7 +259,7 @@ class _FirstLinear(nn.Module):
 
     def __init__(self, n_features: int, width: int) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.randn(n_features, width) / math.sqrt(n_features))
+        self.weight = nn.Parameter(torch.randn(n_features, width) / math.sqrt(max(n_features, 1)))
         self.bias = nn.Parameter(torch.zeros(width))
 
     def forward(self, x: Tensor | SparseBatch) -> Tensor:

@@ -72,7 +72,7 @@ def read_typed(source: Path) -> Any:
 
 
 def read_batches(source: Path) -> Iterator[Any]:
-    """Yield pyarrow record batches in which every cell is a string, with bounded memory.
+    """Yield pyarrow record batches of strings, an empty cell being null, with bounded memory.
 
     Types are not guessed here: pyarrow would guess them from the first block alone.
 
@@ -93,7 +93,9 @@ def read_batches(source: Path) -> Iterator[Any]:
             read_options=pyarrow.csv.ReadOptions(block_size=block, use_threads=False),
             parse_options=_parse_options(),
             convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.large_string()), strings_can_be_null=False
+                column_types=dict.fromkeys(names, pa.large_string()),
+                null_values=[""],
+                strings_can_be_null=True,
             ),
         )
         yield from reader

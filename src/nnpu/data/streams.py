@@ -28,7 +28,7 @@ class Batch:
     Parameters
     ----------
     columns : dict
-        pyarrow arrays by name. The cells of a CSV file are all strings.
+        pyarrow arrays by name. The cells of a CSV file are all strings, an empty one null.
     matrices : dict
         Arrays of two or more dimensions and sparse matrices by name (NPZ, SVMlight).
     n_rows : int

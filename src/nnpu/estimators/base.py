@@ -327,10 +327,14 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
                 accept_sparse="csr",
                 dtype=np.float32,
                 allow_nd=self._allows_any_shape(),
+                ensure_all_finite="allow-nan" if self._allows_missing() else True,
                 **({"y_numeric": False} if fitting else {}),
             )
 
     def _allows_any_shape(self) -> bool:
+        return False
+
+    def _allows_missing(self) -> bool:
         return False
 
     def _check_labels(self, codes: Labels) -> None:
@@ -371,6 +375,7 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._allows_missing()
         return tags
 
 

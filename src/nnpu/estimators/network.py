@@ -13,7 +13,7 @@ from torch import nn
 from nnpu.data.rows import as_rows
 from nnpu.estimators import cuts
 from nnpu.estimators.base import BasePUClassifier
-from nnpu.estimators.strangers import check_alike
+from nnpu.estimators.strangers import check_alike, check_history
 from nnpu.losses import get_loss
 from nnpu.models import TabularNet, feature_scale
 from nnpu.objective import Objective
@@ -280,16 +280,12 @@ class PUClassifier(BasePUClassifier):
         network = self._empty_network(tensors)
         network.load_state_dict(tensors)
         self.module_ = network.to(find_device(self.device)).eval()
-        self.history_ = fitted["history"]
-        if not isinstance(self.history_, list) or not all(
-            isinstance(row, dict) for row in self.history_
-        ):
-            raise TypeError("the history is no list of rows")
+        self.history_ = check_history(fitted["history"])
 
     def _empty_network(self, tensors: dict[str, Tensor]) -> nn.Module:
         """The network for stored weights, if they are such; a stranger's numbers allocate nothing.
 
-        Sizes are compared on the "meta" device, which has no memory, before the network is made.
+        Sizes are compared before the network is made, with those of a network for no features.
         """
         n_features = self.n_features_in_
         if self.module is not None:
@@ -301,15 +297,16 @@ class PUClassifier(BasePUClassifier):
         shape = tensors["standardise.mean"].shape
         if shape != (n_features,):
             raise InputError(f"The weights are for {tuple(shape)} features, not for {n_features}.")
-
-        def make() -> nn.Module:
-            # Two tensors: buffers that share one would both hold what is loaded last.
-            return TabularNet(torch.zeros(n_features), torch.ones(n_features))
-
-        with torch.device("meta"):
-            expected = make()
-        check_alike(tensors, expected.state_dict())
-        return make()
+        smallest = TabularNet(torch.zeros(0), torch.ones(0)).state_dict()
+        expected = {  # expanded tensors take no memory
+            name: weight.new_zeros(1).expand(n_features, *weight.shape[1:])
+            if weight.shape[0] == 0
+            else weight
+            for name, weight in smallest.items()
+        }
+        check_alike(tensors, expected)
+        # Two tensors: buffers that share one would both hold what is loaded last.
+        return TabularNet(torch.zeros(n_features), torch.ones(n_features))
 
 
 def budget(n_rows: int, batch_size: int | str, epochs: int | str) -> tuple[int, int]:

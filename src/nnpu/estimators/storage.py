@@ -138,11 +138,14 @@ def load(
     """
     from nnpu.estimators.linear import LinearPU
     from nnpu.estimators.network import PUClassifier
+    from nnpu.estimators.trees import BoostedPU
 
     path = Path(folder)
     weights, text = _read_checked(path)
     config = _parse(path, text)
-    known: dict[str, type[BasePUClassifier]] = {"LinearPU": LinearPU, "PUClassifier": PUClassifier}
+    known: dict[str, type[BasePUClassifier]] = {
+        kind.__name__: kind for kind in (BoostedPU, LinearPU, PUClassifier)
+    }
     name = config.get("estimator")
     if not isinstance(name, str) or name not in known:
         raise InputError(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["all_finite", "check_alike", "parse_json", "read_file", "read_tensors"]
+__all__ = ["all_finite", "check_alike", "check_history", "parse_json", "read_file", "read_tensors"]
 
 _LARGEST_HEADER = 2 * 2**20  # bytes; twenty thousand tensors
 _NO_LINK, _NO_WAIT = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_NONBLOCK", 0)  # POSIX
@@ -177,10 +177,9 @@ def _view(content: bytearray, begin: int, size: int, entry: dict[str, Any]) -> T
 def check_alike(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
     """Raise a ValueError unless both have the same names, shapes and types.
 
-    `expected` may be on the "meta" device, where tensors take no memory. A parameter of it that
-    is still lazy is as good as any.
+    A parameter of `expected` that is still lazy is as good as any.
 
-    >>> check_alike({"w": torch.zeros(2)}, {"w": torch.empty(3, device="meta")})
+    >>> check_alike({"w": torch.zeros(2)}, {"w": torch.zeros(1).expand(3)})
     Traceback (most recent call last):
     ValueError: the weights 'w' must be float32 of shape (3,), not float32 of shape (2,)
     """
@@ -192,6 +191,17 @@ def check_alike(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -
             raise ValueError(
                 f"the weights {name!r} must be {_kind(wanted)}, not {_kind(tensors[name])}"
             )
+
+
+def check_history(history: Any) -> list[dict[str, float]]:
+    """Return a stored history if it is a list of rows.
+
+    >>> check_history([{"epoch": 0, "train_risk": 0.3}])
+    [{'epoch': 0, 'train_risk': 0.3}]
+    """
+    if not isinstance(history, list) or not all(isinstance(row, dict) for row in history):
+        raise TypeError("the history is no list of rows")
+    return history
 
 
 def all_finite(tensor: Tensor) -> bool:

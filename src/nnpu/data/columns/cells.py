@@ -65,15 +65,10 @@ def as_numbers(cells: Any, name: str, first: int = 0) -> NDArray[np.float64]:
     import pyarrow as pa
 
     if is_string(cells.type):
-        cells = as_text(cells)
         try:
-            numbers = cells.cast(pa.float64())
+            numbers = cells.cast(pa.float64())  # quick; what it does not take may still be clean
         except pa.ArrowInvalid:
-            row, cell = _first_non_number(cells)
-            raise InputError(
-                f"Column {name!r}, row {first + row + 1}: {cell!r} is not a number, as the column "
-                "was in fit; correct it or leave the cell empty."
-            ) from None
+            numbers = _clean_numbers(as_text(cells), name, first)
     else:
         numbers = cells.cast(pa.float64(), safe=False)
     values: NDArray[np.float64] = numbers.to_numpy(zero_copy_only=False)
@@ -84,6 +79,19 @@ def as_numbers(cells: Any, name: str, first: int = 0) -> NDArray[np.float64]:
             f"{_LARGEST:.1e}); correct it or leave the cell empty."
         )
     return values
+
+
+def _clean_numbers(cells: Any, name: str, first: int) -> Any:
+    import pyarrow as pa
+
+    try:
+        return cells.cast(pa.float64())
+    except pa.ArrowInvalid:
+        row, cell = _first_non_number(cells)
+        raise InputError(
+            f"Column {name!r}, row {first + row + 1}: {cell!r} is not a number, as the column "
+            "was in fit; correct it or leave the cell empty."
+        ) from None
 
 
 def as_truth(cells: Any, name: str, first: int = 0) -> NDArray[np.float64]:

@@ -1,0 +1,295 @@
+"""Boosted trees: the forest scores as LightGBM does, learns, and is stored as checked arrays."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+import safetensors.torch
+import scipy.sparse as sp
+import torch
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+
+import nnpu
+from nnpu import BoostedPU, estimate_prior
+from nnpu.estimators.forest import Forest
+from nnpu.parameters import InputError, ParameterError
+from nnpu.risk import ImbalancedRisk
+
+lightgbm = pytest.importorskip("lightgbm")
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+
+
+def grow(x, y, **options):
+    options = {"verbosity": -1, "num_threads": 1, "objective": "binary", **options}
+    return lightgbm.train(options, lightgbm.Dataset(x, y), 20)
+
+
+@pytest.fixture
+def table():
+    """3,000 rows in which a product decides, some cells missing; a third of P is labelled."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3000, 5)).astype(np.float32)
+    y = np.where(x[:, 0] * x[:, 1] + 0.2 * rng.normal(size=3000) > 0.3, 1, -1)
+    s = ((y == 1) & (rng.random(3000) < 0.33)).astype(int)
+    return x, s, y
+
+
+@pytest.fixture
+def fitted(table):
+    x, s, y = table
+    prior = float(np.mean(y == 1))
+    return BoostedPU(prior, sampling="one-sample", random_state=0, n_estimators=60).fit(x, s)
+
+
+# The forest.
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("leaves", [2, 31])
+def test_a_forest_scores_as_lightgbm_does_to_the_bit(table, missing, leaves):
+    x, _, y = table
+    x = np.where(np.random.default_rng(1).random(x.shape) < missing, np.nan, x)
+    booster = grow(x, (y == 1).astype(int), num_leaves=leaves)
+    forest = Forest.from_text(booster.model_to_string())
+    strange = np.random.default_rng(2).normal(size=(500, 5)).astype(np.float32)
+    strange[::7, 2] = np.nan  # missing where the training had none, too
+    for rows in (x, strange):
+        np.testing.assert_array_equal(forest.scores(rows), booster.predict(rows, raw_score=True))
+
+
+def test_a_forest_scores_sparse_rows_as_dense_ones(table):
+    x, _, y = table
+    x = np.where(np.abs(x) < 0.5, 0, x)
+    forest = Forest.from_text(grow(sp.csr_matrix(x), (y == 1).astype(int)).model_to_string())
+    np.testing.assert_array_equal(forest.scores(sp.csr_array(x)), forest.scores(x))
+
+
+def test_a_forest_of_one_split_follows_it():
+    """x₁ ≤ 0.5 → −1, else +2; a missing one goes right. And a tree of one leaf, 0.25."""
+    forest = Forest.from_arrays(
+        {
+            "roots": np.array([0, 3], np.int32),
+            "feature": np.array([1, 0, 0, 0], np.int32),
+            "threshold": np.array([0.5, 0, 0, 0]),
+            "left": np.array([1, 1, 2, 3], np.int32),
+            "right": np.array([2, 1, 2, 3], np.int32),
+            "nan_left": np.array([False] * 4),
+            "value": np.array([0, -1.0, 2.0, 0.25]),
+        },
+        2,
+    )
+    x = np.array([[9, 0.5], [9, 0.51], [9, np.nan]])
+    assert forest.scores(x).tolist() == [-0.75, 2.25, 2.25]
+
+
+def test_trees_that_compare_categories_are_refused(table):
+    x, _, y = table
+    x[:, 0] = np.arange(len(x)) % 7
+    booster = lightgbm.train(
+        {"verbosity": -1, "objective": "binary", "num_threads": 1},
+        lightgbm.Dataset(x, (y == 1) | (x[:, 0] == 3), categorical_feature=[0]),
+        5,
+    )
+    with pytest.raises(InputError, match="categories"):
+        Forest.from_text(booster.model_to_string())
+
+
+# The classifier.
+
+
+def test_it_learns_a_product_that_no_linear_model_can(table, fitted):
+    x, _, y = table
+    assert np.mean((fitted.predict(x) == 1) == (y == 1)) > 0.9
+
+
+def test_the_history_holds_the_risk_of_each_round(fitted, table):
+    _, s, _ = table
+    assert [row["round"] for row in fitted.history_] == list(range(60))
+    start = fitted._objective(fitted.prior_).round(np.zeros(len(s)), s)
+    assert {name: fitted.history_[0][name] for name in start.values} == start.values
+    risks = [row["train_risk"] for row in fitted.history_]
+    assert risks[:10] == sorted(risks[:10], reverse=True)
+    assert fitted.history_[0]["train_negative"] > 0
+
+
+def test_nnpu_keeps_r_near_zero_where_upu_drives_it_below():
+    """Pure noise, few positives: trees can only learn the labels by heart."""
+    rng = np.random.default_rng(0)
+    x, s = rng.normal(size=(600, 10)), np.repeat([1, 0], [60, 540])
+    ends = {
+        risk: BoostedPU(0.5, risk=risk, min_child_samples=2, random_state=0).fit(x, s).history_[-1]
+        for risk in ("nnpu", "upu")
+    }
+    assert ends["upu"]["train_negative"] < -0.5
+    assert ends["nnpu"]["train_negative"] > -0.1
+
+
+def test_the_same_seed_gives_the_same_bits_whatever_the_threads(table):
+    x, s, _ = table
+    one, two = (
+        BoostedPU(0.3, random_state=1, colsample_bytree=0.5, n_estimators=10, n_jobs=jobs)
+        .fit(x, s)
+        .decision_function(x)
+        for jobs in (1, 2)
+    )
+    assert one.tobytes() == two.tobytes()
+
+
+def test_what_is_missing_can_tell(table):
+    """One feature is noise, missing in nine positives of ten and nowhere else."""
+    _, s, y = table
+    rng = np.random.default_rng(1)
+    x = np.where((y == 1) & (rng.random(len(y)) < 0.9), np.nan, rng.normal(size=len(y)))[:, None]
+    prior = float(np.mean(y == 1))
+    clf = BoostedPU(prior, sampling="one-sample", n_estimators=40).fit(x, s)
+    assert np.all(clf.predict(x[np.isnan(x[:, 0])]) == 1)
+    assert np.mean((clf.predict(x) == 1) == (y == 1)) > 0.95
+
+
+def test_the_prior_is_estimated_from_rows_with_medians_in_the_gaps(table):
+    x, s, _ = (part[:300] for part in table)
+    x[s == 0, 0] = np.where(np.arange((s == 0).sum()) % 4 == 0, np.nan, x[s == 0, 0])
+    clf = BoostedPU(random_state=0, n_estimators=2).fit(x, s)
+    full = np.where(np.isnan(x), np.nanmedian(x, axis=0), x)
+    seed = np.random.RandomState(0).randint(np.iinfo(np.int32).max)
+    expected = estimate_prior(full[s == 1], full[s == 0], random_state=seed)
+    assert clf.prior_ == clf.prior_estimate_.value == expected.value
+
+
+def test_known_negatives_are_used_by_nnpnu(table):
+    x, s, y = table
+    s = np.where((y == -1) & (np.arange(len(y)) % 5 == 0), -1, s)
+    with pytest.warns(UserWarning, match="known negatives are not used"):
+        BoostedPU(0.3, n_estimators=2).fit(x, s)
+    clf = BoostedPU(0.3, risk="nnpnu", n_estimators=20).fit(x, s)
+    assert clf.classes_.tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.0])  # too few rows for a leaf; no feature that varies
+def test_without_a_possible_split_every_score_is_zero(scale):
+    x, s = scale * np.arange(12.0)[:, None], np.arange(12) % 2
+    clf = BoostedPU(0.3).fit(x, s)
+    assert clf.decision_function(x).tolist() == [0.0] * 12
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("loss", "hinge"),
+        ("risk", "npu"),
+        ("n_estimators", 0),
+        ("learning_rate", 0.0),
+        ("num_leaves", 1),
+        ("min_child_samples", 1.5),
+        ("reg_lambda", -1),
+        ("colsample_bytree", 0),
+        ("n_jobs", 0),
+        ("gamma", 2),
+        ("beta", -1),
+    ],
+)
+def test_a_bad_parameter_is_named(table, name, value):
+    with pytest.raises(ParameterError, match=f"'{name}' parameter of BoostedPU"):
+        BoostedPU(**{"prior": 0.3, name: value}).fit(*table[:2])
+
+
+def test_without_lightgbm_the_error_names_the_extra_and_stored_models_score(
+    fitted, table, tmp_path, monkeypatch
+):
+    folder = fitted.save(tmp_path / "model")
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    with pytest.raises(ImportError, match=r"pip install 'nnpu\[trees\]'"):
+        BoostedPU(0.3).fit(*table[:2])
+    np.testing.assert_array_equal(
+        nnpu.load(folder).decision_function(table[0]), fitted.decision_function(table[0])
+    )
+
+
+# Model folders.
+
+
+def test_a_stored_model_comes_back_to_the_bit(fitted, table, tmp_path):
+    fitted.set_params(risk=ImbalancedRisk(0.4)).calibrate(*table[:2])
+    loaded = nnpu.load(fitted.save(tmp_path / "model"))
+    assert type(loaded) is BoostedPU
+    assert loaded.get_params() == fitted.get_params()
+    assert loaded.history_ == fitted.history_
+    assert loaded.predict_proba(table[0]).tobytes() == fitted.predict_proba(table[0]).tobytes()
+
+
+def set_at(name, index, value):
+    def change(tensors):
+        tensors[name][index] = value
+
+    return change
+
+
+def cycle(tensors):
+    """Let a leaf lead back to its root: a row would never end."""
+    tensors["left"][1], tensors["right"][1] = 0, 0
+
+
+def shared(tensors):
+    """Give two nodes one child: levels could double without end."""
+    inner = int((tensors["left"] != torch.arange(len(tensors["left"]))).nonzero()[0, 0])
+    tensors["right"][inner] = tensors["left"][inner]
+
+
+FORGERIES = {
+    "a child behind the arrays": set_at("left", 0, 10**6),
+    "a child before the arrays": set_at("right", 0, -3),
+    "a feature that there is not": set_at("feature", 0, 5),
+    "a feature below zero": set_at("feature", 0, -1),
+    "a root behind the arrays": set_at("roots", 0, 10**6),
+    "a threshold that is no number": set_at("threshold", 0, float("nan")),
+    "a value without end": set_at("value", 0, float("inf")),
+    "a cycle": cycle,
+    "a node with two parents": shared,
+    "a shorter array": lambda t: t.update(value=t["value"][:-1].clone()),
+    "another type": lambda t: t.update(feature=t["feature"].to(torch.int64)),
+    "a missing array": lambda t: t.pop("nan_left"),
+    "one array more": lambda t: t.update(more=torch.zeros(1)),
+    "a matrix": lambda t: t.update(value=t["value"][:, None].clone()),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forged_forest_is_refused(fitted, tmp_path, forgery):
+    from tests.estimators.test_storage import rewrite_sums
+
+    folder = fitted.save(tmp_path / "model")
+    path = folder / "model.safetensors"
+    tensors = safetensors.torch.load(path.read_bytes())
+    FORGERIES[forgery](tensors)
+    path.write_bytes(safetensors.torch.save(tensors))
+    rewrite_sums(folder)
+    with pytest.raises(InputError):
+        nnpu.load(folder)
+
+
+def test_a_folder_holds_no_text_for_lightgbm(fitted, tmp_path):
+    folder = fitted.save(tmp_path / "model")
+    assert b"Tree=" not in (folder / "model.safetensors").read_bytes()
+    assert json.loads((folder / "config.json").read_text())["estimator"] == "BoostedPU"
+
+
+# scikit-learn's checks.
+
+
+@parametrize_with_checks([BoostedPU(prior=0.2, n_estimators=50, min_child_samples=2, n_jobs=1)])
+def test_quick_trees_pass_every_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:No unlabelled row looks like a positive")
+@pytest.mark.parametrize("classifier", [BoostedPU(prior=0.2), BoostedPU()], ids=str)
+def test_the_default_passes_every_check(classifier):
+    results = check_estimator(classifier, on_fail=None)
+    failed = [r["check_name"] for r in results if r["status"] == "failed"]
+    assert len(results) >= 50
+    assert failed == []

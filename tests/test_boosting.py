@@ -1,0 +1,178 @@
+"""The objective under boosted trees: Algorithm 1's gradient, a curvature that bounds, descent."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from nnpu import PULoss
+from nnpu.boosting import BOOSTED_LOSSES, PUObjective
+from nnpu.losses import get_loss
+from nnpu.parameters import ParameterError
+from nnpu.risk import RISKS
+
+
+def draw(seed=0, n_p=15, n_u=40, n_n=0, scale=2.0):
+    rng = np.random.default_rng(seed)
+    s = np.repeat([1, 0, -1], [n_p, n_u, n_n])
+    return rng.normal(0, scale, len(s)), s
+
+
+def pu_loss_gradient(scores, s, **setting):
+    g = torch.tensor(scores, requires_grad=True)
+    PULoss(**setting)(g, torch.as_tensor(s)).backward()
+    return g.grad.numpy()
+
+
+@pytest.mark.parametrize("loss", BOOSTED_LOSSES)
+@pytest.mark.parametrize("sampling", ["two-sample", "one-sample"])
+@pytest.mark.parametrize("shift", [-6.0, 0.0, 6.0])  # −6: r < 0, the other branch
+def test_the_gradient_is_that_of_pu_loss_in_both_branches(loss, sampling, shift):
+    scores, s = draw()
+    scores = scores + np.where(s == 1, -shift, shift)
+    setting = {"prior": 0.6, "loss": loss, "sampling": sampling, "gamma": 0.3}
+    start = PUObjective(**setting).round(scores, s)
+    assert start.values["corrected"] == (shift < 0)
+    expected = len(s) * pu_loss_gradient(scores, s, **setting)
+    np.testing.assert_allclose(start.gradient, expected, rtol=1e-10, atol=1e-15)
+
+
+@pytest.mark.parametrize("risk", RISKS)
+def test_the_gradient_is_that_of_pu_loss_for_every_risk(risk):
+    scores, s = draw(n_n=10)
+    s = np.where(s == -1, 0, s) if -1 not in RISKS[risk].reads else s
+    start = PUObjective(0.4, risk=risk).round(scores, s)
+    expected = len(s) * pu_loss_gradient(scores, s, prior=0.4, risk=risk, loss="logistic")
+    np.testing.assert_allclose(start.gradient, expected, rtol=1e-10, atol=1e-15)
+
+
+@pytest.mark.parametrize("loss", BOOSTED_LOSSES)
+@pytest.mark.parametrize("branch", ["descent", "correction"])
+def test_the_gradient_agrees_with_finite_differences_of_the_formula(loss, branch):
+    """Eq. (2) and −r, written out in NumPy, by central differences."""
+    scores, s = draw()
+    scores += np.where(s == 1, 6.0, -6.0) if branch == "correction" else 0.0
+    prior, step = 0.6, 1e-5
+    value = {
+        "logistic": lambda z: np.logaddexp(0, -z),
+        "sigmoid": lambda z: 1 / (1 + np.exp(z)),
+    }[loss]
+
+    def objective(g):
+        p, u = g[s == 1], g[s == 0]
+        r = value(-u).mean() - prior * value(-p).mean()
+        return -r if branch == "correction" else prior * value(p).mean() + r
+
+    start = PUObjective(prior, loss=loss).round(scores, s)
+    assert start.values["corrected"] == (branch == "correction")
+    for i in range(len(scores)):
+        there = np.zeros(len(scores))
+        there[i] = step
+        slope = (objective(scores + there) - objective(scores - there)) / (2 * step)
+        assert start.gradient[i] / len(s) == pytest.approx(slope, rel=1e-5, abs=1e-9)
+
+
+def test_the_branch_turns_where_r_falls_below_minus_beta():
+    """Two rows, zero scores but for P's: r = σ(g_u) − π σ(g_p), here 0.5 − 0.9 · σ(g_p)."""
+    edge = 0.9 * torch.sigmoid(torch.tensor(2.0)).item() - 0.5  # −r at g_p = 2
+    for beta, corrected in ((edge - 1e-6, 1.0), (edge + 1e-6, 0.0)):
+        start = PUObjective(0.9, loss="sigmoid", beta=beta).round([2.0, 0.0], [1, 0])
+        assert start.values["train_negative"] == pytest.approx(-edge)
+        assert start.values["corrected"] == corrected
+
+
+def test_gamma_discounts_the_step_and_not_the_curvature():
+    scores, s = draw()
+    scores += np.where(s == 1, 6.0, -6.0)
+    whole, half = (PUObjective(0.6, gamma=gamma).round(scores, s) for gamma in (1.0, 0.5))
+    assert whole.values["corrected"] == 1
+    np.testing.assert_allclose(half.gradient, whole.gradient / 2)
+    np.testing.assert_array_equal(half.hessian, whole.hessian)
+
+
+@pytest.mark.parametrize("loss", BOOSTED_LOSSES)
+def test_the_losses_have_a_second_derivative_below_the_first(loss):
+    z = torch.linspace(-30, 30, 2001, dtype=torch.float64, requires_grad=True)
+    [first] = torch.autograd.grad(get_loss(loss)(z).sum(), z, create_graph=True)
+    [second] = torch.autograd.grad(first.sum(), z)
+    assert torch.all(second.abs() <= first.abs() + 1e-15)
+    assert torch.all(first < 0)
+
+
+@pytest.mark.parametrize("loss", BOOSTED_LOSSES)
+@pytest.mark.parametrize("sampling", ["two-sample", "one-sample"])
+def test_the_curvature_bounds_the_second_derivative_and_the_step(loss, sampling):
+    for shift in (-4.0, 0.0, 4.0):
+        scores, s = draw(seed=3)
+        scores += np.where(s == 1, shift, -shift)
+        objective = PUObjective(0.6, loss=loss, sampling=sampling)
+        start = objective.round(scores, s)
+        g = torch.tensor(scores, requires_grad=True)
+        terms = objective.objective.terms(g, torch.as_tensor(s))
+        [slope] = torch.autograd.grad(terms.objective, g, create_graph=True)
+        [second] = torch.autograd.grad(slope.sum(), g)  # diagonal: rows do not mix in a branch
+        assert np.all(start.hessian >= len(s) * np.abs(second.numpy()) * (1 - 1e-9))
+        assert np.all(start.hessian > 0)
+        assert np.all(np.abs(start.gradient) <= start.hessian * (1 + 1e-9))
+
+
+@pytest.mark.parametrize("loss", BOOSTED_LOSSES)
+@pytest.mark.parametrize("rate", [0.1, 0.85])
+def test_moving_every_leaf_by_its_value_lowers_the_objective(loss, rate):
+    """The bound of the docstring, −η G²/H (1 − η e^η/2), on leaves drawn at random."""
+    rng = np.random.default_rng(0)
+    for seed in range(20):
+        scores, s = draw(seed, scale=3.0)
+        objective = PUObjective(0.5, loss=loss)
+        start = objective.round(scores, s)
+        leaf = rng.integers(0, 5, len(s))
+        total, curvature = (
+            np.bincount(leaf, values, 5) for values in (start.gradient, start.hessian)
+        )
+        assert np.all(np.abs(total) <= curvature)
+        moved = scores - rate * (total / curvature)[leaf]
+
+        def value(g, corrected=start.values["corrected"], s=s, objective=objective):
+            terms = objective.objective.terms(torch.as_tensor(g), torch.as_tensor(s))
+            return float(-terms.negative if corrected else terms.positive + terms.negative)
+
+        promised = rate * (total**2 / curvature).sum() / len(s) * (1 - rate * math.exp(rate) / 2)
+        assert promised >= 0
+        assert value(moved) <= value(scores) - promised + 1e-12
+
+
+def test_far_scores_give_finite_numbers():
+    start = PUObjective(0.5, loss="sigmoid").round([1e4, -1e4, 1e4, -1e4], [1, 1, 0, 0])
+    assert np.all(np.isfinite(start.gradient))
+    assert np.all(start.hessian > 0)
+
+
+@pytest.mark.parametrize("loss", ["zero_one", "squared", "hinge", lambda z: z])
+def test_a_loss_without_the_bound_is_refused(loss):
+    with pytest.raises(ParameterError, match="'loss' parameter of PUObjective"):
+        PUObjective(0.5, loss=loss)
+
+
+def test_lightgbm_takes_the_objective_and_the_metric():
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(2000) < 0.3, 1, -1)
+    x, s = rng.normal(y[:, None], 1.0, (2000, 3)), ((y == 1) & (rng.random(2000) < 0.3)) * 1
+    objective = PUObjective(0.3, sampling="one-sample")
+    train, valid = lightgbm.Dataset(x[:1500], s[:1500]), lightgbm.Dataset(x[1500:], s[1500:])
+    log = {}
+    booster = lightgbm.train(
+        {"objective": objective, "verbosity": -1, "num_threads": 1},
+        train,
+        30,
+        valid_sets=[valid],
+        feval=objective.metric,
+        callbacks=[lightgbm.record_evaluation(log)],
+    )
+    risks = log["valid_0"]["nnpu"]
+    assert risks[-1] < risks[0]
+    assert objective.metric(booster.predict(x[1500:]), valid)[1] == pytest.approx(risks[-1])
+    assert np.mean((booster.predict(x[1500:]) > 0) == (y[1500:] == 1)) > 0.9
