@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-import lzma
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from tqdm import tqdm
 
-from nnpu.data.archives import damaged
+from nnpu.data.archives import damaged, open_text
 from nnpu.data.folders import writing
 from nnpu.files import atomic_path
 from nnpu.parameters import InputError
@@ -22,17 +19,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["convert", "open_text", "parse_block"]
+__all__ = ["convert", "parse_block"]
 
 _BLOCK = 1 << 24  # bytes of text at a time
 _SEPARATORS = bytes.maketrans(b":\n\r\t", b"    ")
-_OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
-
-
-def open_text(path: Path) -> IO[bytes]:
-    """Open a text file as bytes, unpacking .bz2, .gz and .xz."""
-    stream: IO[bytes] = _OPENERS.get(path.suffix, open)(path, "rb")
-    return stream
 
 
 def convert(

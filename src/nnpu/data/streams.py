@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
 __all__ = ["Batch", "read_rows", "stream_rows"]
 
 _ROWS = 16_384  # of a batch, where the format does not decide
@@ -129,13 +131,23 @@ def _parquet_batches(source: Path) -> Iterator[Any]:
 
 
 def _from_arrays(source: Path) -> Batch:
-    import pyarrow as pa
-
     table = read_table(source)
     columns, matrices = {}, {}
     for name, array in table.columns.items():
         if getattr(array, "ndim", 1) == 1 and isinstance(array, np.ndarray):
-            columns[name] = pa.array(array, from_pandas=True)  # NaN is a missing cell
+            columns[name] = _cells(name, array, source)
         else:
             matrices[name] = array
     return Batch(columns, matrices, table.n_rows, 0, str(source))
+
+
+def _cells(name: str, array: NDArray[Any], source: Path) -> Any:
+    import pyarrow as pa
+
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    try:
+        return pa.array(native, from_pandas=True)  # NaN is a missing cell
+    except pa.ArrowException as error:
+        raise InputError(
+            f"{source}: the array {name!r} holds {array.dtype} values; save numbers or strings."
+        ) from error

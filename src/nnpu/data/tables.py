@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.data.archives import check_unpacked, open_text
 from nnpu.data.csvfile import check_unique, read_typed
-from nnpu.data.libsvm import open_text
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -134,11 +134,19 @@ def _read_npz(source: Path) -> dict[str, Any]:
     if not zipfile.is_zipfile(source):
         raise InputError(f"{source} is not an NPZ file, or is damaged.")
     archive = _load_numpy(source)
+    with archive:
+        check_unpacked(source, sum(member.file_size for member in archive.zip.infolist()))
+        return {name: _member(archive, name, source) for name in archive.files}
+
+
+def _member(archive: Any, name: str, source: Path) -> Any:
     try:
-        with archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"{source} cannot be used ({error}).") from error
+        array = archive[name]
+    except Exception as error:  # whatever the parsers below NumPy's raise
+        raise InputError(f"{source}: the array {name!r} cannot be used ({error}).") from error
+    if not isinstance(array, np.ndarray):  # NumPy gives back the bytes of any other file
+        raise InputError(f"{source}: {name!r} is not a NumPy array.")
+    return array
 
 
 def _read_svmlight(source: Path) -> dict[str, Any]:
@@ -156,7 +164,7 @@ def _read_svmlight(source: Path) -> dict[str, Any]:
 def _load_numpy(source: Path) -> Any:
     try:
         return np.load(source, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+    except Exception as error:  # of zip, of headers, of memory: there are a dozen kinds
         raise InputError(
             f"{source} is not a file of plain NumPy arrays ({error}); save numbers or strings, "
             f"not objects."
