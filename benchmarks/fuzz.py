@@ -117,7 +117,8 @@ def config(data: bytes, folder: Path) -> None:
     path.write_bytes(data)
     missing = str(folder / "missing.csv")
     status: object = 0
-    with contextlib.redirect_stderr(io.StringIO()) as told:
+    told = io.StringIO()
+    with contextlib.redirect_stderr(told), contextlib.redirect_stdout(io.StringIO()):
         try:
             main(["fit", missing, "--label", "s", "--config", str(path)])
         except SystemExit as ended:
@@ -127,14 +128,19 @@ def config(data: bytes, folder: Path) -> None:
 
 
 def model(data: bytes, folder: Path) -> None:
-    """The bytes are the configuration or the weights of a model folder with right checksums."""
+    """The bytes are weights or a configuration, or change one; the checksums are right."""
     import numpy as np
 
     from nnpu.cli.scoring import load_model
 
     files = dict(honest_model())
-    name = "config.json" if data[:1] == b"\0" else "model.safetensors"
-    files[name] = data[1:]
+    kind, content = data[:1], data[1:]
+    if kind == b"\0":
+        files["model.safetensors"] = content
+    elif kind == b"\1":
+        files["config.json"] = content
+    else:  # most changes of a whole configuration are not even JSON
+        files["config.json"] = patched(files["config.json"], content)
     sums = "".join(
         f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n"
         for name in ("config.json", "model.safetensors")
@@ -145,6 +151,20 @@ def model(data: bytes, folder: Path) -> None:
     if classifier.n_features_in_ <= 1000:
         scores = classifier.decision_function(np.ones((2, classifier.n_features_in_)))
         assert scores.shape == (2,)
+
+
+def patched(text: bytes, patch: bytes) -> bytes:
+    """Replace parts of a configuration, as far down as the patch is made of objects."""
+
+    def merge(into: object, part: object) -> object:
+        if not isinstance(into, dict) or not isinstance(part, dict):
+            return part
+        return {**into, **{name: merge(into.get(name), value) for name, value in part.items()}}
+
+    try:
+        return json.dumps(merge(json.loads(text), json.loads(patch))).encode()
+    except (ValueError, RecursionError):
+        return patch
 
 
 TARGETS: dict[str, Callable[[bytes, Path], None]] = {
@@ -224,7 +244,18 @@ def seeds(target: str) -> list[bytes]:
     if target == "config":
         return [b'label = "s"\nepochs = 3\nprior = "0.3"\ndrop = ["a", "b"]\nseed = 1\nid = "i"\n']
     made = honest_model()
-    return [b"\0" + made["config.json"], b"\1" + made["model.safetensors"]]
+    parts = json.loads(made["config.json"])
+    patches = [
+        {part: {name: parts[part][name]}}
+        for part in ("parameters", "fitted")
+        for name in parts[part]
+    ]
+    patches += [{"columns": parts["columns"]}, {"estimator": "PUClassifier"}]
+    return [
+        b"\0" + made["model.safetensors"],
+        b"\1" + made["config.json"],
+        *(b"\2" + json.dumps(patch).encode() for patch in patches),
+    ]
 
 
 def search(target: str, arguments: list[str]) -> None:

@@ -81,7 +81,10 @@ def binary_labels(
     >>> binary_labels(np.array([0, 1, 2]), ["cat", "dog", "ship"], None, ["ship"])
     array([-1, -1,  1], dtype=int8)
     """
-    chosen = set(default if positive is None else positive)
+    try:
+        chosen = set(default if positive is None else positive)
+    except TypeError:  # no iterable, or of lists
+        chosen = set()
     if not chosen or not chosen < set(classes):
         raise ParameterError(
             f"The 'positive' parameter of load must be some but not all of {list(classes)}. "

@@ -147,7 +147,7 @@ def _cells(name: str, array: NDArray[Any], source: Path) -> Any:
     native = array.astype(array.dtype.newbyteorder("="), copy=False)
     try:
         return pa.array(native, from_pandas=True)  # NaN is a missing cell
-    except pa.ArrowException as error:
+    except (pa.ArrowException, ValueError) as error:  # a type of NumPy's own, or no text
         raise InputError(
             f"{source}: the array {name!r} holds {array.dtype} values; save numbers or strings."
         ) from error

@@ -191,9 +191,9 @@ def is_plain(kind: Any) -> bool:
 
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    tests = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating)
-    tests += (pa.types.is_decimal, pa.types.is_null, is_string)
-    return any(test(kind) for test in tests)
+    types = pa.types
+    numbers = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal)
+    return is_string(kind) or any(test(kind) for test in (*numbers, types.is_null))
 
 
 def check_type(name: str, kind: Any) -> None:
