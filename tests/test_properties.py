@@ -326,7 +326,7 @@ def wrapper_property(d):
         clf = PUWrapper(inner, prior, sampling=sampling, random_state=0).fit(x, s)
         return clf.predict_proba(x)
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), np.errstate(all="ignore"):  # the tree's own overflows
         warnings.filterwarnings("ignore", ".*known negatives are not used")
         check(fit, (*OURS, ValueError))
 

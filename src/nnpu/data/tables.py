@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -127,14 +127,14 @@ def _read_parquet(source: Path) -> dict[str, Any]:
 
 
 def _read_npy(source: Path) -> dict[str, Any]:
-    return {"x": _load_numpy(source)}
+    with source.open("rb") as stream:
+        return {"x": _load_numpy(source, stream)}
 
 
 def _read_npz(source: Path) -> dict[str, Any]:
     if not zipfile.is_zipfile(source):
         raise InputError(f"{source} is not an NPZ file, or is damaged.")
-    archive = _load_numpy(source)
-    with archive:
+    with source.open("rb") as stream, _load_numpy(source, stream) as archive:
         check_unpacked(source, sum(member.file_size for member in archive.zip.infolist()))
         return {name: _member(archive, name, source) for name in archive.files}
 
@@ -161,9 +161,9 @@ def _read_svmlight(source: Path) -> dict[str, Any]:
     return {"x": csr_array(x), "y": y}
 
 
-def _load_numpy(source: Path) -> Any:
+def _load_numpy(source: Path, stream: IO[bytes]) -> Any:
     try:
-        return np.load(source, allow_pickle=False)
+        return np.load(stream, allow_pickle=False)
     except Exception as error:  # of zip, of headers, of memory: there are a dozen kinds
         raise InputError(
             f"{source} is not a file of plain NumPy arrays ({error}); save numbers or strings, "

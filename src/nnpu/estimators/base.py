@@ -326,6 +326,7 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
                 reset=fitting,
                 accept_sparse="csr",
                 dtype=np.float32,
+                order="C",  # sums add up in the same order then, whatever the order in memory was
                 allow_nd=self._allows_any_shape(),
                 **({"y_numeric": False} if fitting else {}),
             )

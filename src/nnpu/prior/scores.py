@@ -72,6 +72,8 @@ def out_of_fold_scores(
         model = default_model(x, random_state=_seed(random_state))
     scores = np.empty(s.size)
     for train, test in folds.split(x, s, groups):
+        if np.unique(s[train]).size < 2:
+            raise InputError("Out-of-fold scores need different rows, in x_p and in x_u.")
         scores[test] = _scores(_fit(model, x[train], s[train]), x[test])
     return scores[:n_p], scores[n_p:]
 
