@@ -25,7 +25,7 @@ def evaluate(model_dir: Path, data: Path, label: str, as_json: bool) -> None:
     """Judge the model in MODEL_DIR by the labelled and unlabelled rows of DATA."""
     import numpy as np
 
-    from nnpu.cli.labelled import check_labels, measure, metric_lines
+    from nnpu.cli.labelled import check_labels, for_json, measure, metric_lines
     from nnpu.cli.scoring import load_model, scored_batches
     from nnpu.data.columns import find_column, label_codes
 
@@ -45,7 +45,7 @@ def evaluate(model_dir: Path, data: Path, label: str, as_json: bool) -> None:
         "positives": int((scores > model.classifier.threshold_).sum()),
     }
     if as_json:
-        result = {**counts, "prior": prior, "sampling": sampling, "metrics": found}
+        result = {**counts, "prior": prior, "sampling": sampling, "metrics": for_json(found)}
         click.echo(json.dumps(result | {"caveat": _CAVEAT}, indent=2))
         return
     click.echo(

@@ -73,6 +73,7 @@ def fit(
         as_prior,
         check_labels,
         check_writable,
+        for_json,
         read_labelled,
         sampling_line,
     )
@@ -135,7 +136,7 @@ def fit(
             "sampling": sampling,
             "columns": plan.to_json(),
             "prior": fitted.prior,
-            "held_out": {"rows": int(held_out.sum()), "metrics": fitted.metrics},
+            "held_out": {"rows": int(held_out.sum()), "metrics": for_json(fitted.metrics)},
             "command": command,
         }
         click.echo(json.dumps(result, indent=2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -126,8 +127,10 @@ def _parse_dense(
     if text.count(b":") != rows * n_features:
         return None
     try:
-        numbers = np.fromstring(text.translate(_SEPARATORS), dtype=np.float64, sep=" ")
-    except ValueError:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DeprecationWarning)  # what older NumPy says of no number
+            numbers = np.fromstring(text.translate(_SEPARATORS), dtype=np.float64, sep=" ")
+    except (ValueError, DeprecationWarning):
         return None
     if numbers.size != rows * (2 * n_features + 1):
         return None
