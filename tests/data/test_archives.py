@@ -11,6 +11,8 @@ import zipfile
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from nnpu.data import archives, read_table
@@ -114,12 +116,17 @@ def bomb(path: Path) -> None:
     rows = b"0,0\n" * 200_000 if ".csv" in path.name else b"0 1:0\n" * 200_000
     if path.suffix == ".npz":
         np.savez_compressed(path, x=np.zeros((200_000, 1)))
+    elif path.suffix == ".parquet":
+        columns = {name: np.zeros(200_000, dtype=np.int8) for name in "abcdefgh"}
+        pq.write_table(pa.table(columns), path)
     else:
         pack = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}[path.suffix]
         path.write_bytes(pack(b"a,s\n" + rows if ".csv" in path.name else rows))
 
 
-@pytest.mark.parametrize("name", ["t.csv.gz", "t.svm.gz", "t.svm.bz2", "t.svm.xz", "t.npz"])
+@pytest.mark.parametrize(
+    "name", ["t.csv.gz", "t.svm.gz", "t.svm.bz2", "t.svm.xz", "t.npz", "t.parquet"]
+)
 def test_what_unpacks_to_far_more_than_its_size_is_refused(name, tmp_path, monkeypatch) -> None:
     """By default 256 MiB may come out of anything; here it is 64 KiB."""
     bomb(tmp_path / name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nnpu.data.csvfile import check_unique, read_batches
-from nnpu.data.tables import check_file, read_table
+from nnpu.data.tables import check_cells, check_file, read_table
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -125,6 +125,7 @@ def _parquet_batches(source: Path) -> Iterator[Any]:
         # One file, as it is: no reading of folder names as columns.
         with pyarrow.parquet.ParquetFile(source) as file:
             check_unique(source, file.schema_arrow.names)
+            check_cells(source, file.metadata)
             yield from file.iter_batches(batch_size=_ROWS)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{source} is not a Parquet file, or is damaged ({error}).") from error

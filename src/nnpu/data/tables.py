@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-__all__ = ["Table", "check_file", "read_table"]
+__all__ = ["Table", "check_cells", "check_file", "read_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +119,18 @@ def _read_parquet(source: Path) -> dict[str, Any]:
 
     try:
         # One file, as it is: no reading of folder names as columns.
-        table = pyarrow.parquet.ParquetFile(source).read()
+        with pyarrow.parquet.ParquetFile(source) as file:
+            check_cells(source, file.metadata)
+            table = file.read()
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{source} is not a Parquet file, or is damaged ({error}).") from error
     check_unique(source, table.column_names)
     return _columns(table)
+
+
+def check_cells(source: Path, metadata: Any) -> None:
+    """Raise `InputError` if a Parquet file claims far more cells than its bytes can mean."""
+    check_unpacked(source, metadata.num_rows * metadata.num_columns)
 
 
 def _read_npy(source: Path) -> dict[str, Any]:
