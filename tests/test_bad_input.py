@@ -632,7 +632,7 @@ CALIBRATION_ROWS = rows(
         "a text",
         lambda _: calibration.posterior(["a"], prior=0.3, labelled_share=0.2),
         E,
-        "be numbers",
+        "list of numbers",
     ),
     (
         "share 0",

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-from nnpu.data.vectors import as_array, as_vector
+from nnpu.data.vectors import as_floats, as_vector
 from nnpu.metrics import interval, pu_precision, pu_recall
 from nnpu.parameters import (
     InputError,
@@ -333,10 +333,7 @@ def _samples(
 
 
 def _probabilities(values: ArrayLike, owner: str) -> FloatArray:
-    try:
-        p = np.asarray(as_array(values), np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{owner}: probabilities must be numbers ({error}).") from error
+    p = as_floats(values, "probabilities", owner)
     if not ((p >= 0) & (p <= 1)).all():  # False for NaN
         raise InputError(f"{owner}: probabilities must lie in [0, 1].")
     return p

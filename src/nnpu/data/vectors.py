@@ -11,7 +11,7 @@ from nnpu.parameters import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["as_array", "as_vector"]
+__all__ = ["as_array", "as_floats", "as_vector"]
 
 _LARGEST = 1e100  # squares of larger numbers overflow
 
@@ -27,6 +27,22 @@ def as_array(x: Any) -> Any:
     if tensor.is_floating_point() and tensor.element_size() < 4:
         tensor = tensor.float()
     return tensor.numpy()
+
+
+def as_floats(values: Any, name: str, owner: str) -> NDArray[np.float64]:
+    """Return numbers in an array of any shape as float64, or say that they are none.
+
+    >>> as_floats([["a"]], "scores", "pu_roc_auc")
+    Traceback (most recent call last):
+    nnpu.parameters.InputError: pu_roc_auc: scores must be a list of numbers (values of type <U1).
+    """
+    try:
+        array = np.asarray(as_array(values))
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"values of type {array.dtype}")
+        return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{owner}: {name} must be a list of numbers ({error}).") from error
 
 
 def as_vector(values: Any, name: str, owner: str) -> NDArray[np.float64]:
@@ -52,14 +68,7 @@ def as_vector(values: Any, name: str, owner: str) -> NDArray[np.float64]:
     Traceback (most recent call last):
     nnpu.parameters.InputError: pu_roc_auc: scores holds NaN or infinite values; remove those rows.
     """
-    values = as_array(values)
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "biufO":
-            raise TypeError(f"values of type {array.dtype}")
-        vector = array.astype(np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{owner}: {name} must be a list of numbers ({error}).") from error
+    vector = as_floats(values, name, owner)
     if vector.ndim == 2 and vector.shape[1] == 1:
         vector = vector[:, 0]
     if vector.size == 0:

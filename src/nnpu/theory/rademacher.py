@@ -190,7 +190,7 @@ def rademacher_empirical(
 def _scores(scores: ArrayLike) -> NDArray[np.float64]:
     try:
         values = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"The scores of a finite class must be numbers ({error}).") from error
     if not np.isfinite(values).all():
         raise InputError("The scores of a finite class hold NaN or infinite values.")
