@@ -22,6 +22,7 @@ from nnpu.parameters import (
     check_number,
     check_prior,
     check_sampling,
+    shown,
 )
 
 __all__ = [
@@ -242,7 +243,7 @@ def threshold_for(
     if (precision is None) == (recall is None):
         raise ParameterError(
             "The 'precision' and 'recall' parameters of threshold_for must be exactly one given. "
-            f"Got {precision!r} and {recall!r} instead."
+            f"Got {shown(precision)} and {shown(recall)} instead."
         )
     name, wanted = ("precision", precision) if recall is None else ("recall", recall)
     wanted = check_number(name, wanted, owner, low=0, high=1, include_low=False)

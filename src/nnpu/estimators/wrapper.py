@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.estimators.base import BasePUClassifier
-from nnpu.parameters import InputError, ParameterError
+from nnpu.parameters import InputError, ParameterError, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -114,8 +114,8 @@ class PUWrapper(BasePUClassifier):
         ):
             raise ParameterError(
                 "The 'estimator' parameter of PUWrapper must be a classifier with fit and "
-                f"predict_proba. Got {self.estimator!r} instead; a classifier with scores alone "
-                "gets probabilities from sklearn.calibration.CalibratedClassifierCV."
+                f"predict_proba. Got {shown(self.estimator)} instead; a classifier with scores "
+                "alone gets probabilities from sklearn.calibration.CalibratedClassifierCV."
             )
 
     def _validate(self, X: Any, s: Any = "no_validation") -> Any:

@@ -131,7 +131,7 @@ def as_features(x: Any, name: str) -> Any:
         features = check_array(
             x, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=name
         )
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(str(error).splitlines()[0]) from error
     values = features.data if sp.issparse(features) else features
     if np.abs(values).max(initial=0) > np.finfo(np.float32).max:
@@ -175,7 +175,7 @@ def _fit(model: Any, x: Any, s: NDArray[np.int64]) -> Any:
     if isinstance(model, type) or not hasattr(model, "fit") or not able:
         raise ParameterError(
             "The 'model' parameter of estimate_prior must be a classifier with fit and "
-            f"predict_proba or decision_function. Got {model!r} instead."
+            f"predict_proba or decision_function. Got {shown(model)} instead."
         )
     return clone(model).fit(x, s)
 

@@ -92,7 +92,7 @@ class Training:
         if not isinstance(self.checkpoint, str | os.PathLike | None):
             raise ParameterError(
                 f"The 'checkpoint' parameter of {owner} must be the path of a folder or None. "
-                f"Got {self.checkpoint!r} instead."
+                f"Got {shown(self.checkpoint)} instead."
             )
         if not isinstance(self.checkpoint_every, timedelta):
             check_count("checkpoint_every", self.checkpoint_every, owner)
