@@ -79,7 +79,8 @@ def rademacher_finite(n_functions: ArrayLike, score_bound: ArrayLike, n: ArrayLi
     0.2884
     """
     owner = "rademacher_finite"
-    m = check_array("n_functions", n_functions, owner, "a class has a function", low=1)
+    because = "a finite class has at least one function"
+    m = check_array("n_functions", n_functions, owner, because, low=1, include_high=False)
     because = "Massart's lemma takes functions with |g| <= score_bound"
     bound = check_array("score_bound", score_bound, owner, because, low=0, include_high=False)
     return plain(bound * np.sqrt(2 * np.log(m) / check_counts("n", n, owner)))
