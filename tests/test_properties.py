@@ -116,7 +116,7 @@ def numbers(result: Any) -> list[float]:
         return numbers(list(vars(result).values()))
     if isinstance(result, list | tuple):
         return [number for part in result for number in numbers(part)]
-    return [float(result)] if isinstance(result, float | int) else []
+    return [result] if isinstance(result, float) else []
 
 
 def check(call: Callable[[], Any], errors: tuple[type[Exception], ...] = OURS, *, infinite=False):

@@ -248,7 +248,7 @@ def _training_data(data: Dataset | tuple[Any, Any], owner: str) -> tuple[Any, ND
     if y.ndim != 1 or x.shape[0] != len(y) or not np.isin(y, (-1, 1)).all():
         raise InputError(
             f"y must hold one true class, +1 or -1, per row of x; got y of shape {y.shape} "
-            f"with the values {np.unique(y)[:5]} for x of shape {x.shape}."
+            f"with the values {shown(y.ravel()[:5].tolist())} for x of shape {x.shape}."
         )
     return x, y.astype(np.int8, copy=False)
 
@@ -273,7 +273,9 @@ def _check_available(
 ) -> int:
     count = check_count(name, value, owner, low=low)
     if count > available:
-        raise InputError(f"{owner}: {name} is {count:,}, but there are only {available:,} {what}.")
+        raise InputError(
+            f"{owner}: {name} is {shown(count)}, but there are only {available:,} {what}."
+        )
     return count
 
 
@@ -293,7 +295,7 @@ def _draw_unlabelled(
     positives, negatives = pool[y[pool] == 1], pool[y[pool] == -1]
     if n_u is None:
         n_u = int(min(len(positives) / prior, len(negatives) / (1 - prior)))
-    n_u = check_count("n_u", n_u, "sample_pu")
+    n_u = _check_available("n_u", n_u, len(pool), "rows to draw U from", "sample_pu")
     n_positive = round(prior * n_u)
     if n_positive > len(positives) or n_u - n_positive > len(negatives):
         raise InputError(

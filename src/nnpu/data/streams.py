@@ -126,7 +126,9 @@ def _parquet_batches(source: Path) -> Iterator[Any]:
         with pyarrow.parquet.ParquetFile(source) as file:
             check_unique(source, file.schema_arrow.names)
             check_cells(source, file.metadata)
-            yield from file.iter_batches(batch_size=_ROWS)
+            for batch in file.iter_batches(batch_size=_ROWS):
+                batch.validate(full=True)  # the reader trusts the file: text may be no UTF-8
+                yield batch
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{source} is not a Parquet file, or is damaged ({error}).") from error
 

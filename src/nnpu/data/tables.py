@@ -122,6 +122,7 @@ def _read_parquet(source: Path) -> dict[str, Any]:
         with pyarrow.parquet.ParquetFile(source) as file:
             check_cells(source, file.metadata)
             table = file.read()
+        table.validate(full=True)  # the reader trusts the file: text may be no UTF-8
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{source} is not a Parquet file, or is damaged ({error}).") from error
     check_unique(source, table.column_names)
