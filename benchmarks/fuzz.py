@@ -269,7 +269,15 @@ def search(target: str, arguments: list[str]) -> None:
         import nnpu.estimators.linear
         import nnpu.estimators.storage  # noqa: F401
     folder = Path(tempfile.mkdtemp())
-    atheris.Setup([sys.argv[0], *arguments], lambda data: check(target, data, folder))
+
+    def probe(data: bytes) -> None:
+        try:
+            check(target, data, folder)
+        except BaseException:  # libFuzzer keeps crashes and hangs, but not every exception
+            (FINDINGS / target / hashlib.sha256(data).hexdigest()[:16]).write_bytes(data)
+            raise
+
+    atheris.Setup([sys.argv[0], *arguments], probe)
     atheris.Fuzz()
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "shown",
 ]
 
+_MOST = 2**63  # what no count is, and no array can hold
 Sampling = Literal["two-sample", "one-sample"]
 SAMPLINGS: tuple[Sampling, ...] = ("two-sample", "one-sample")
 
@@ -97,12 +98,14 @@ def check_count(name: str, value: Any, owner: str, *, low: int = 1) -> int:
     >>> check_count("epochs", 10, "PUClassifier")
     10
     """
+    most = "inf"
     if isinstance(value, Integral) and not isinstance(value, bool):
         count = int(value)
-        if count >= low:
+        if low <= count < _MOST:
             return count
+        most = "inf" if count < low else "2**63"
     raise ParameterError(
-        f"The {name!r} parameter of {owner} must be an int in the range [{low}, inf). "
+        f"The {name!r} parameter of {owner} must be an int in the range [{low}, {most}). "
         f"Got {shown(value)} instead."
     )
 
