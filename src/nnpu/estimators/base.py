@@ -318,7 +318,7 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         if isinstance(s, torch.Tensor):
             s = s.detach().cpu().numpy()
         fitting = not isinstance(s, str)
-        with np.errstate(over="ignore"):  # what float32 cannot hold is an error, not a warning
+        with np.errstate(over="ignore", invalid="ignore"):  # too large is an error, no warning
             return validate_data(
                 self,
                 X,
