@@ -164,8 +164,12 @@ def _read_svmlight(source: Path) -> dict[str, Any]:
     try:
         with open_text(source) as stream:
             x, y = load_svmlight_file(stream, dtype=np.float32)
-    except (ValueError, OSError, EOFError) as error:
+    except InputError:
+        raise
+    except (ValueError, OSError, EOFError, OverflowError, MemoryError) as error:
         raise InputError(f"{source} is not SVMlight text ({error}).") from error
+    if x.shape[1] > _MOST_FEATURES:
+        raise InputError(f"{source} has a feature of index {x.shape[1]:,}, beyond any table's.")
     return {"x": csr_array(x), "y": y}
 
 
@@ -183,6 +187,7 @@ def _columns(table: Any) -> dict[str, Any]:
     return {name: table.column(name).to_numpy() for name in table.column_names}
 
 
+_MOST_FEATURES = 2**31 - 1
 _TEXT = (".svm", ".libsvm", ".svmlight")
 _READERS: tuple[tuple[tuple[str, ...], Callable[[Path], dict[str, Any]]], ...] = (
     ((".csv", ".csv.gz"), _read_csv),
