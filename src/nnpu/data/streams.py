@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.data.csvfile import check_unique, read_batches
-from nnpu.data.tables import check_cells, check_file, read_table
+from nnpu.data.csvfile import read_batches
+from nnpu.data.tables import check_file, open_parquet, read_table
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -118,19 +118,10 @@ def _numbered(batches: Iterator[Any], source: Path) -> Iterator[Batch]:
 
 
 def _parquet_batches(source: Path) -> Iterator[Any]:
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    try:
-        # One file, as it is: no reading of folder names as columns.
-        with pyarrow.parquet.ParquetFile(source) as file:
-            check_unique(source, file.schema_arrow.names)
-            check_cells(source, file.metadata)
-            for batch in file.iter_batches(batch_size=_ROWS):
-                batch.validate(full=True)  # the reader trusts the file: text may be no UTF-8
-                yield batch
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{source} is not a Parquet file, or is damaged ({error}).") from error
+    with open_parquet(source) as file:
+        for batch in file.iter_batches(batch_size=_ROWS):
+            batch.validate(full=True)  # the reader trusts the file: text may be no UTF-8
+            yield batch
 
 
 def _from_arrays(source: Path) -> Batch:

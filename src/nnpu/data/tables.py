@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -15,9 +16,9 @@ from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-__all__ = ["Table", "check_cells", "check_file", "read_table"]
+__all__ = ["Table", "check_file", "open_parquet", "read_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,24 +115,28 @@ def _read_csv(source: Path) -> dict[str, Any]:
 
 
 def _read_parquet(source: Path) -> dict[str, Any]:
-    import pyarrow as pa
+    with open_parquet(source) as file:
+        table = file.read()
+        table.validate(full=True)  # the reader trusts the file: text may be no UTF-8
+        return _columns(table)
+
+
+@contextmanager
+def open_parquet(source: Path) -> Iterator[Any]:
+    """Yield a pyarrow ParquetFile; a damaged one, or one made to fill the memory, is refused."""
     import pyarrow.parquet
 
     try:
         # One file, as it is: no reading of folder names as columns.
         with pyarrow.parquet.ParquetFile(source) as file:
-            check_cells(source, file.metadata)
-            table = file.read()
-        table.validate(full=True)  # the reader trusts the file: text may be no UTF-8
-    except (pa.ArrowException, OSError) as error:
+            check_unique(source, file.schema_arrow.names)
+            # Fewer bytes than that cannot mean so many cells.
+            check_unpacked(source, file.metadata.num_rows * file.metadata.num_columns)
+            yield file
+    except InputError:
+        raise
+    except Exception as error:  # of Arrow, of the system, of names that are no text
         raise InputError(f"{source} is not a Parquet file, or is damaged ({error}).") from error
-    check_unique(source, table.column_names)
-    return _columns(table)
-
-
-def check_cells(source: Path, metadata: Any) -> None:
-    """Raise `InputError` if a Parquet file claims far more cells than its bytes can mean."""
-    check_unpacked(source, metadata.num_rows * metadata.num_columns)
 
 
 def _read_npy(source: Path) -> dict[str, Any]:
