@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test slow torture lint types docs check format clean
+.PHONY: demo test slow torture fuzz audit oldest newest lint types docs check format clean
 
 demo: .venv/ready  ## PN, uPU and nnPU on digits: a table, a picture
 	$(BIN)/nnpu demo --out nnpu-demo
@@ -16,8 +16,25 @@ test: .venv/ready  ## everything that must never break
 slow: .venv/ready  ## the tests that take minutes
 	$(BIN)/python -m pytest -q -m slow
 
-torture: .venv/ready  ## 200 SIGKILLs at a training run that must end in the same bits
-	$(BIN)/python benchmarks/torture.py --kills 200
+torture: .venv/ready  ## 200 SIGKILLs, thousands of odd inputs, threads and processes: an hour
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/torture.py --kills 200
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m slow tests/test_properties.py tests/test_repeatable.py \
+	    tests/training/test_resume.py tests/estimators/test_concurrency.py tests/experiments/test_runner.py
+	$(BIN)/python benchmarks/repeatability.py
+
+# The targets below have environments of their own, so that they change nothing for the others.
+MINUTES ?= 10
+fuzz: .venv-fuzz/ready  ## coverage-guided fuzzing of the readers: MINUTES of each of six targets
+	.venv-fuzz/bin/python benchmarks/fuzz.py --minutes $(MINUTES)
+
+audit: .venv-audit/ready  ## known vulnerabilities of the pinned versions; needs the network
+	.venv-audit/bin/pip-audit --strict --no-deps --disable-pip -r constraints.txt
+
+oldest: .venv-oldest/ready  ## the tests with the oldest supported versions
+	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -q
+
+newest: .venv-newest/ready  ## the tests with the newest versions that the index has
+	OMP_NUM_THREADS=1 .venv-newest/bin/python -m pytest -q
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -44,5 +61,26 @@ format: .venv/ready
 	$(BIN)/pip install --quiet --editable '.[docs]'
 	touch $@
 
+.venv-fuzz/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-fuzz
+	.venv-fuzz/bin/pip install --quiet --editable . atheris==3.0.0
+	touch $@
+
+.venv-audit/ready:
+	$(PYTHON) -m venv .venv-audit
+	PIP_CONSTRAINT= .venv-audit/bin/pip install --quiet pip-audit
+	touch $@
+
+.venv-oldest/ready: pyproject.toml constraints-oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	PIP_CONSTRAINT=constraints-oldest.txt .venv-oldest/bin/pip install --quiet --editable '.[dev]'
+	touch $@
+
+# But for torch, whose newest build would bring CUDA along.
+.venv-newest/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-newest
+	PIP_CONSTRAINT= .venv-newest/bin/pip install --quiet --editable '.[dev]' $$(grep ^torch== constraints.txt)
+	touch $@
+
 clean:
-	rm -rf .venv nnpu-demo docs/_build docs/api docs/gallery
+	rm -rf .venv .venv-* nnpu-demo fuzz-findings docs/_build docs/api docs/gallery

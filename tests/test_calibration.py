@@ -15,7 +15,7 @@ from nnpu.calibration import (
     threshold_at_prior,
     threshold_for,
 )
-from nnpu.parameters import InputError, ParameterError
+from nnpu.parameters import InputError
 
 
 def draw(n_p, n_u, prior, distance=2.0, seed=0):
@@ -157,23 +157,3 @@ def test_shift_threshold_makes_the_same_decisions():
     p = np.linspace(0.01, 0.99, 99)
     cut = shift_threshold(0.37, 0.3, 0.7)
     assert np.array_equal(p >= cut, shift_prior(p, 0.3, 0.7) >= 0.37)
-
-
-def test_bad_input_is_named():
-    x = np.arange(10.0)
-    with pytest.raises(InputError, match="scores_p"):
-        fit_calibration([], x, prior=0.3)
-    with pytest.raises(InputError, match="scores_u"):
-        fit_calibration(x, [], prior=0.3)
-    with pytest.raises(InputError, match="equal"):
-        fit_calibration([1.0, 1.0], [1.0], prior=0.3)
-    with pytest.raises(InputError, match="NaN"):
-        threshold_at_prior(x, [np.nan, 1.0], prior=0.3)
-    with pytest.raises(InputError, match=r"\[0, 1\]"):
-        shift_prior([1.2], 0.3, 0.4)
-    with pytest.raises(ParameterError, match="'prior'"):
-        fit_calibration(x, x, prior=1.0)
-    with pytest.raises(ParameterError, match="labelled share"):
-        threshold_at_prior(x, x, prior=0.5, sampling="one-sample")
-    with pytest.raises(ParameterError, match="exactly one"):
-        threshold_for(x, x, prior=0.3, precision=0.5, recall=0.5)

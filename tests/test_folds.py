@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
@@ -11,7 +10,6 @@ from sklearn.model_selection import cross_val_score
 
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.metrics import make_pu_scorer
-from nnpu.parameters import InputError, ParameterError
 
 
 @given(n_p=st.integers(3, 40), n_u=st.integers(3, 90), k=st.integers(2, 3), seed=st.integers(0, 9))
@@ -61,14 +59,3 @@ def test_folds_work_in_cross_val_score_with_groups():
     )
     assert scores.shape == (4,)
     assert np.isfinite(scores).all()
-
-
-def test_impossible_folds_are_refused():
-    with pytest.raises(InputError, match="rarest has 1"):
-        PUStratifiedKFold(2).assign([1, 0, 0])
-    with pytest.raises(InputError, match="groups"):
-        PUStratifiedKFold(3).assign([1, 0, 1], groups=[0, 0, 1])
-    with pytest.raises(ParameterError, match="'groups'"):
-        PUStratifiedKFold(2).assign([1, 0, 1], groups=[0, 1])
-    with pytest.raises(ParameterError, match="'n_splits'"):
-        PUStratifiedKFold(1)

@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 from nnpu import metrics
-from nnpu.parameters import InputError, ParameterError
 
 CUT, DISTANCE = 0.75, 1.5
 SAMPLINGS = ("two-sample", "one-sample")
@@ -193,46 +192,3 @@ def test_scorer_negates_the_risk_and_reads_the_estimators_prior():
     recoded = LogisticRegression(class_weight="balanced").fit(x[:, None], 2 * s - 1)
     scorer = metrics.make_pu_scorer(metrics.pu_accuracy, prior=0.4)
     assert scorer(recoded, x[:, None], 2 * s - 1) == pytest.approx(expected)
-
-
-def test_scorer_without_a_prior_says_so():
-    model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(ParameterError, match="'prior'"):
-        metrics.SCORERS["pu_accuracy"](model, [[0.0], [1.0]], [0, 1])
-
-
-@pytest.mark.parametrize(
-    ("s", "values", "more", "match"),
-    [
-        ([0, 0], [1, 0], {}, "needs labelled"),
-        ([1, 1], [1, 0], {}, "needs labelled"),
-        ([1, 0, 0], [1, 0], {}, "3 rows"),
-        ([1, 0], [1, 0.5], {}, "predictions must be"),
-        ([1, 0], [1, np.nan], {}, "NaN"),
-        ([2, 0], [1, 0], {}, "s must be"),
-        ([1, 0], [1, 0], {"sample_weight": [1.0]}, "sample_weight has 1"),
-        ([1, 0], [1, 0], {"sample_weight": [1.0, -1.0]}, "negative"),
-        ([], [], {}, "shape"),
-    ],
-)
-def test_unusable_data_raise_an_input_error(s, values, more, match):
-    with pytest.raises(InputError, match=match):
-        metrics.pu_accuracy(s, values, prior=0.3, **more)
-
-
-@pytest.mark.parametrize("prior", [0, 1, -0.1, 1.5, np.nan, "0.3", None])
-def test_prior_outside_the_unit_interval_is_refused(prior):
-    with pytest.raises(ParameterError, match="'prior' parameter of pu_f1"):
-        metrics.pu_f1([1, 0], [1, 0], prior=prior)
-
-
-def test_one_sample_prior_must_exceed_the_labelled_share():
-    with pytest.raises(ParameterError, match="labelled share"):
-        metrics.pu_f1([1, 0], [1, 0], prior=0.5, sampling="one-sample")
-
-
-def test_wrong_metric_is_named():
-    with pytest.raises(ParameterError, match="pu_accuracy"):
-        metrics.interval("pu_acuracy", [1, 0], [1, 0], prior=0.3)
-    with pytest.raises(ParameterError, match="'metric'"):
-        metrics.interval(lambda s, v: 0.0, [1, 0], [1, 0], prior=0.3)

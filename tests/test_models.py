@@ -12,7 +12,6 @@ from torch import nn
 
 from nnpu import models
 from nnpu.data.rows import as_rows
-from nnpu.parameters import ParameterError
 
 EVERY = torch.arange
 
@@ -63,18 +62,6 @@ def test_weights_are_lecun_normal():
     assert layer.weight.std().item() == pytest.approx(1 / math.sqrt(400), rel=0.02)
     assert layer.weight.mean().item() == pytest.approx(0, abs=1e-3)
     assert torch.all(layer.bias == 0)
-
-
-@pytest.mark.parametrize("bad", [0, -1, 2.5, "8"])
-def test_a_number_of_features_that_is_none_is_refused(bad):
-    for make in (models.linear, models.mlp):
-        with pytest.raises(ParameterError, match="'n_features' parameter"):
-            make(bad)
-
-
-def test_an_unknown_activation_is_refused_with_the_valid_names():
-    with pytest.raises(ParameterError, match="'relu', 'softsign'"):
-        models.mlp(3, activation="tanh")
 
 
 def test_word_average_is_the_mean_of_the_vectors_of_a_documents_words():

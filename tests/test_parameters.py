@@ -104,6 +104,14 @@ def test_anything_else_is_no_count(count):
     assert "must be an int in the range [1, inf). Got " in str(error.value)
 
 
+@pytest.mark.parametrize("value", [10**5000, -(10**5000), "x" * 10**6], ids=["+", "-", "text"])
+def test_what_is_too_long_to_be_shown_is_cut_short(value):
+    for check in (check_count, check_number):
+        with pytest.raises(ParameterError) as error:
+            check("epochs", value, "X", low=1, **({"high": 9} if check is check_number else {}))
+        assert len(str(error.value)) < 400
+
+
 def test_a_count_may_start_elsewhere():
     assert check_count("workers", 0, "X", low=0) == 0
     with pytest.raises(ParameterError, match=r"range \[2, inf\)"):

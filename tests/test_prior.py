@@ -10,7 +10,6 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
-from nnpu.parameters import InputError, ParameterError
 from nnpu.prior import METHODS, estimate_prior, out_of_fold_scores
 from nnpu.prior.bbe import best_bin
 from nnpu.prior.curve import ratio_curve
@@ -189,31 +188,6 @@ def test_estimate_of_zero_becomes_three_over_n_u_with_a_warning():
 def test_estimate_is_below_one():
     scores = np.linspace(0, 1, 50)
     assert estimate_prior(scores, scores + 1, random_state=0).value < 1
-
-
-@pytest.mark.parametrize(
-    ("x_p", "x_u", "match"),
-    [
-        (np.array([]), np.arange(5.0), "x_p has 0 rows"),
-        (np.arange(5.0), np.array([]), "x_u has 0 rows"),
-        (np.empty((0, 2)), np.ones((5, 2)), "x_p is empty"),
-        (np.ones((5, 2)), np.empty((0, 2)), "x_u is empty"),
-        (np.ones(5), np.ones(9), "equal"),
-        (np.array([1.0, np.nan]), np.arange(5.0), "NaN"),
-        (np.array([[1.0], [np.nan]]), np.ones((5, 1)), "NaN"),
-        (np.ones((5, 2)), np.ones((5, 3)), "features"),
-    ],
-)
-def test_unusable_data_raise_an_input_error(x_p, x_u, match):
-    with pytest.raises(InputError, match=match):
-        estimate_prior(x_p, x_u, random_state=0)
-
-
-@pytest.mark.parametrize("arguments", [{"method": "bbx"}, {"sampling": "two"}, {"model": "forest"}])
-def test_wrong_parameters_are_named(arguments):
-    x = np.random.default_rng(0).normal(size=(20, 2))
-    with pytest.raises(ParameterError, match=f"The '{next(iter(arguments))}' parameter"):
-        estimate_prior(x, x + 1, **arguments)
 
 
 def coverage(distance, prior, n_p, n_u, draws):

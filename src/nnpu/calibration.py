@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
+from nnpu.data.vectors import as_floats, as_vector
 from nnpu.metrics import interval, pu_precision, pu_recall
 from nnpu.parameters import (
     InputError,
@@ -21,6 +22,7 @@ from nnpu.parameters import (
     check_number,
     check_prior,
     check_sampling,
+    shown,
 )
 
 __all__ = [
@@ -139,6 +141,8 @@ def fit_calibration(
     ridge = check_number("ridge", ridge, owner, low=0, include_low=False)
     scores_p, population = _samples(scores_p, scores_u, sampling, prior, owner)
     centre, spread = population.mean(), population.std()
+    if spread == 0:
+        raise InputError(f"{owner}: all scores of the population are equal; no slope fits them.")
     x, mean_p = (population - centre) / spread, float((scores_p.mean() - centre) / spread)
     slope, shift = _minimise_logistic(x, mean_p, prior, ridge)
     return ScoreCalibration(float(slope / spread), float(shift - slope * centre / spread))
@@ -239,7 +243,7 @@ def threshold_for(
     if (precision is None) == (recall is None):
         raise ParameterError(
             "The 'precision' and 'recall' parameters of threshold_for must be exactly one given. "
-            f"Got {precision!r} and {recall!r} instead."
+            f"Got {shown(precision)} and {shown(recall)} instead."
         )
     name, wanted = ("precision", precision) if recall is None else ("recall", recall)
     wanted = check_number(name, wanted, owner, low=0, high=1, include_low=False)
@@ -248,8 +252,9 @@ def threshold_for(
     if recall is None:
         cut = _cut_for_precision(p, population, prior, wanted)
     else:
-        cut = float(np.sort(p)[::-1][int(np.ceil(wanted * p.size - 1e-9)) - 1])
-    u = np.asarray(scores_u, np.float64)
+        least = max(int(np.ceil(wanted * p.size - 1e-9)), 1)  # rows of P above the cut
+        cut = float(np.sort(p)[::-1][least - 1])
+    u = as_vector(scores_u, "scores_u", owner)
     s, predictions = np.repeat([1, 0], [p.size, u.size]), np.concatenate([p, u]) >= cut
     metric = pu_precision if recall is None else pu_recall
     kind: dict[str, Any] = {"prior": prior, "sampling": sampling}
@@ -315,12 +320,7 @@ def _samples(
 ) -> tuple[FloatArray, FloatArray]:
     """Check the scores; return those of P and those of the population."""
     kind: Sampling = check_sampling(sampling, owner)
-    p, u = np.asarray(scores_p, np.float64), np.asarray(scores_u, np.float64)
-    for name, scores in (("scores_p", p), ("scores_u", u)):
-        if scores.ndim != 1 or scores.size == 0:
-            raise InputError(f"{owner}: {name} must be a list of at least one score.")
-        if not np.isfinite(scores).all():
-            raise InputError(f"{owner}: {name} holds NaN or infinite values; remove those rows.")
+    p, u = as_vector(scores_p, "scores_p", owner), as_vector(scores_u, "scores_u", owner)
     together = np.concatenate([p, u])
     if np.ptp(together) == 0:
         raise InputError(f"{owner}: all scores are equal, so that no cut or slope can be found.")
@@ -334,7 +334,7 @@ def _samples(
 
 
 def _probabilities(values: ArrayLike, owner: str) -> FloatArray:
-    p = np.asarray(values, np.float64)
+    p = as_floats(values, "probabilities", owner)
     if not ((p >= 0) & (p <= 1)).all():  # False for NaN
         raise InputError(f"{owner}: probabilities must lie in [0, 1].")
     return p

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from nnpu.parameters import ParameterError, check_choice
+from nnpu.parameters import ParameterError, check_choice, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -226,5 +226,5 @@ def get_loss(loss: str | Loss | Callable[[Tensor], Tensor], *, owner: str = "get
         return Loss(getattr(loss, "__name__", type(loss).__name__), loss)
     raise ParameterError(
         f"The 'loss' parameter of {owner} must be a name of Table 1, a Loss or a callable of the "
-        f"margin. Got {loss!r} instead."
+        f"margin. Got {shown(loss)} instead."
     )

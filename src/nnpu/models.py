@@ -6,6 +6,7 @@ Each function returns a `torch.nn.Module` whose output has shape (n, 1).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -14,11 +15,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nnpu.data.rows import SparseBatch
-from nnpu.parameters import check_choice, check_count
+from nnpu.parameters import ParameterError, check_choice, check_count, check_number, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from nnpu.data.rows import Rows
 
 __all__ = [
@@ -43,6 +42,15 @@ def _lecun_normal(layer: nn.Linear | nn.Conv2d) -> nn.Module:
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)
     return layer
+
+
+def _widths(hidden: Sequence[int], owner: str) -> list[int]:
+    if not isinstance(hidden, Sequence):
+        raise ParameterError(
+            f"The 'hidden' parameter of {owner} must be a sequence of int. Got {shown(hidden)} "
+            "instead."
+        )
+    return [check_count("hidden", units, owner) for units in hidden]
 
 
 def linear(n_features: int) -> nn.Module:
@@ -88,7 +96,7 @@ def mlp(
     check_choice("activation", activation, "mlp", _ACTIVATIONS)
     layers: list[nn.Module] = [nn.Flatten()]
     width = check_count("n_features", n_features, "mlp")
-    for units in hidden:
+    for units in _widths(hidden, "mlp"):
         layers.append(_lecun_normal(nn.Linear(width, units, bias=not batch_norm)))
         if batch_norm:
             layers.append(nn.BatchNorm1d(units, eps=2e-5, momentum=0.1))
@@ -116,6 +124,11 @@ class WordAverage(nn.Module):
 
     def __init__(self, embeddings: Tensor, *, trainable: bool = False) -> None:
         super().__init__()
+        if not isinstance(embeddings, Tensor) or embeddings.ndim != 2 or not embeddings.numel():
+            raise ParameterError(
+                "The 'embeddings' parameter of WordAverage must be a tensor of shape "
+                f"(words, dimension). Got {shown(embeddings)} instead."
+            )
         self.embeddings = nn.Parameter(embeddings.clone().float(), requires_grad=trainable)
 
     def forward(self, counts: SparseBatch | Tensor) -> Tensor:
@@ -287,7 +300,8 @@ class FastDropout(nn.Module):
 
     def __init__(self, share: float) -> None:
         super().__init__()
-        self.threshold = round(256 * share)
+        check_number("share", share, "FastDropout", low=0, high=1, include_high=False)
+        self.threshold = min(round(256 * share), 255)
 
     def forward(self, x: Tensor) -> Tensor:
         """Drop units at random and scale up the others."""
@@ -337,6 +351,13 @@ class TabularNet(nn.Module):
         batch_norm: bool = False,
     ) -> None:
         super().__init__()
+        hidden = _widths(hidden, "TabularNet")
+        if not hidden or mean.ndim != 1 or mean.shape != scale.shape:
+            raise ParameterError(
+                "The 'hidden', 'mean' and 'scale' parameters of TabularNet must be at least one "
+                "width, and two tensors of shape (n_features,). Got "
+                f"{hidden}, {tuple(mean.shape)} and {tuple(scale.shape)} instead."
+            )
         n_features, width = len(mean), hidden[0]
         self.standardise = Standardise(mean, scale)
         self.first = _FirstLinear(n_features, width)

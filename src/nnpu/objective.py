@@ -159,6 +159,12 @@ class PULoss(nn.Module):
         s : Tensor of shape (n,)
             PU labels: 1 labelled positive, 0 unlabelled, −1 known negative.
         """
+        for name, tensor in (("scores", scores), ("labels s", s)):
+            if not isinstance(tensor, Tensor) or tensor.is_complex():
+                raise InputError(
+                    f"The {name} must be a torch.Tensor of real numbers. Got "
+                    f"{type(tensor).__name__} instead; torch.as_tensor makes one of an array."
+                )
         scores = flat_scores(scores)
         self._check_labels(scores, s)
         terms = self.objective.terms(scores, s)

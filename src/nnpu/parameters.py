@@ -24,8 +24,10 @@ __all__ = [
     "check_number",
     "check_prior",
     "check_sampling",
+    "shown",
 ]
 
+_MOST = 2**63  # what no count is, and no array can hold
 Sampling = Literal["two-sample", "one-sample"]
 SAMPLINGS: tuple[Sampling, ...] = ("two-sample", "one-sample")
 
@@ -36,6 +38,26 @@ class ParameterError(ValueError, TypeError):
 
 class InputError(ValueError):
     """Data, a file or a folder cannot be used as it is; the message says what to do."""
+
+
+def shown(value: Any) -> str:
+    """Return what came as a message shows it: as Python writes it, but for what is very long.
+
+    >>> shown("abc"), len(shown(list(range(10_000))))
+    ("'abc'", 203)
+    """
+    try:
+        text = repr(value)
+    except Exception:  # a whole number of over 4,300 digits, an object that cannot be written
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an int beyond 1.8e308
+        return math.inf if value > 0 else -math.inf
 
 
 def check_number(
@@ -59,14 +81,14 @@ def check_number(
     """
     interval = f"{'[' if include_low else '('}{low}, {high}{']' if include_high else ')'}"
     if isinstance(value, Real) and not isinstance(value, bool):
-        number = float(value)
+        number = _as_float(value)
         above = number >= low if include_low else number > low
         below = number <= high if include_high else number < high
         if above and below:  # False for NaN
             return number
     raise ParameterError(
         f"The {name!r} parameter of {owner} must be a float in the range {interval}. "
-        f"Got {value!r} instead."
+        f"Got {shown(value)} instead."
     )
 
 
@@ -76,13 +98,15 @@ def check_count(name: str, value: Any, owner: str, *, low: int = 1) -> int:
     >>> check_count("epochs", 10, "PUClassifier")
     10
     """
+    most = "inf"
     if isinstance(value, Integral) and not isinstance(value, bool):
         count = int(value)
-        if count >= low:
+        if low <= count < _MOST:
             return count
+        most = "inf" if count < low else "2**63"
     raise ParameterError(
-        f"The {name!r} parameter of {owner} must be an int in the range [{low}, inf). "
-        f"Got {value!r} instead."
+        f"The {name!r} parameter of {owner} must be an int in the range [{low}, {most}). "
+        f"Got {shown(value)} instead."
     )
 
 
@@ -104,7 +128,7 @@ def check_choice(
     listed = ", ".join(repr(choice) for choice in names)
     raise ParameterError(
         f"The {name!r} parameter of {owner} must be a str among {{{listed}}}"
-        f"{f' or {also}' if also else ''}. Got {value!r} instead.{hint}"
+        f"{f' or {also}' if also else ''}. Got {shown(value)} instead.{hint}"
     )
 
 

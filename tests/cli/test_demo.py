@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+from contextlib import redirect_stderr, redirect_stdout
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,14 +21,11 @@ def demo(folder, *arguments):
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
     """One short demo: its folder and what it printed."""
-    from click.testing import CliRunner
-
     folder = tmp_path_factory.mktemp("demo") / "new" / "folder"
-    outcome = CliRunner().invoke(
-        cli.cli, ["demo", "--epochs", "2", "--out", str(folder)], catch_exceptions=False
-    )
-    assert outcome.exit_code == 0
-    return folder, outcome
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        demo(folder, "--epochs", "2")
+    return folder, SimpleNamespace(stdout=out.getvalue(), stderr=err.getvalue())
 
 
 def test_it_writes_a_picture_in_two_formats_and_the_table(shown):

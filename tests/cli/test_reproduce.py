@@ -3,11 +3,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
 
 import nnpu.experiments.theory as experiment
 from nnpu import report
-from nnpu.cli import cli, main
+from nnpu.cli import main
 
 
 @pytest.fixture
@@ -26,11 +25,9 @@ def drawn(monkeypatch):
     return panels_of
 
 
-def test_theory_writes_tables_pictures_and_claims(drawn, tmp_path):
-    arguments = ["reproduce", "theory", "--fast", "--out", str(tmp_path), "--json"]
-    outcome = CliRunner().invoke(cli, arguments, catch_exceptions=False)
-    assert outcome.exit_code == 0
-    claims = json.loads(outcome.stdout)["claims"]
+def test_theory_writes_tables_pictures_and_claims(drawn, tmp_path, capsys):
+    main(["reproduce", "theory", "--fast", "--out", str(tmp_path), "--json"])
+    claims = json.loads(capsys.readouterr().out)["claims"]
     assert {"statement", "source", "held", "figures"} == set(claims[0])
     assert json.loads((tmp_path / "theory-claims.json").read_text()) == claims
     assert (tmp_path / "theory-claims.md").read_text().count("\n|") == len(claims) + 2

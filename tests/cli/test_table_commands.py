@@ -277,3 +277,25 @@ def test_a_long_prediction_says_how_far_it_is(tmp_path, model, people, monkeypat
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     predict(model, tmp_path / "people.csv", tmp_path / "p.csv")
     assert "rows/s" in capsys.readouterr().err
+
+
+def test_a_precision_without_bound_is_null_in_json(tmp_path, capsys):
+    """No unlabelled row is predicted positive, labelled ones are: JSON has no infinity."""
+    rows = [f"{5 + n / 100},1" for n in range(30)] + [f"{-5 - n / 100}," for n in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,s", *rows]) + "\n")
+    data, model = str(tmp_path / "t.csv"), str(tmp_path / "model")
+    options = ["--sampling", "two-sample", "--prior", "0.3", "--epochs", "30", "--json"]
+    main(["fit", data, "--label", "s", "--out", model, *options])
+    told = [
+        capsys.readouterr().out,
+        (tmp_path / "model" / "log.jsonl").read_text().splitlines()[-1],
+    ]
+    main(["evaluate", model, data, "--label", "s", "--json"])
+    told.append(capsys.readouterr().out)
+
+    def refuse(text):
+        raise AssertionError(f"{text} is not JSON")
+
+    for text in told:
+        json.loads(text, parse_constant=refuse)
+    assert json.loads(told[-1])["metrics"]["pu_precision"]["value"] is None

@@ -138,30 +138,6 @@ def test_too_few_rows_are_an_input_error(arguments: dict[str, Any], message: str
         sample_pu((X, Y), **arguments)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"n_p": 0},
-        {"n_p": 1.5},
-        {"n_p": 1, "n_n": -1},
-        {"n_p": 1, "n_u": 0},
-        {"n_p": 1, "prior": 1.0},
-        {"n_p": 1, "random_state": -1},
-        {"n_p": 1, "random_state": None},
-        {"n_p": 1, "index": -1},
-    ],
-)
-def test_a_wrong_parameter_is_named(arguments: dict[str, Any]) -> None:
-    with pytest.raises(ParameterError, match=f"'{list(arguments)[-1]}' parameter of sample_pu"):
-        sample_pu((X, Y), **arguments)
-
-
-@pytest.mark.parametrize("y", [np.arange(1000) % 2, Y[:-1], Y[:, None]])
-def test_true_classes_are_plus_and_minus_one(y: Any) -> None:
-    with pytest.raises(InputError, match=r"y must hold one true class, \+1 or -1, per row"):
-        sample_pu((X, y), 1)
-
-
 def test_a_censored_sample_labels_only_positives() -> None:
     sample = sample_censored((X, Y), 100)
     assert np.array_equal(sample.index, np.arange(1000))

@@ -233,67 +233,11 @@ def test_the_path_of_objectives_grows_with_alpha(sample):
 X = np.random.default_rng(0).normal(size=(20, 3))
 S = np.repeat([1, 0], [8, 12])
 
-BAD_PARAMETERS = [
-    *[("prior", value) for value in (0, 1, -0.1, 1.1, float("nan"), "abc", None, [0.5], True)],
-    *[("alpha", value) for value in (0, -1, float("nan"), float("inf"), "1", None)],
-    *[("loss", value) for value in ("sigmod", "sigmoid", "hinge", "ramp", 3, None, torch.sigmoid)],
-    *[("basis", value) for value in ("rbf", 3, True)],
-    *[("n_components", value) for value in (0, 2.5, None)],
-    *[("gamma", value) for value in (0, -1, float("nan"), "scale")],
-    *[("tol", value) for value in (0, -1, float("nan"), None)],
-    *[("max_iter", value) for value in (0, 1.5, None)],
-    *[("fit_intercept", value) for value in (None, "yes", 2)],
-    *[("sampling", value) for value in ("single", 1, None)],
-]
-
-
-@pytest.mark.parametrize(("name", "value"), BAD_PARAMETERS)
-def test_a_parameter_out_of_range_is_named_with_what_came(name, value):
-    clf = LinearPU(**({"prior": 0.5} | {name: value}))
-    with pytest.raises(ParameterError, match=f"The '{name}' parameter of LinearPU must be "):
-        clf.fit(X, S)
-
 
 @pytest.mark.parametrize("loss", ["sigmoid", "ramp", "hinge", "zero_one"])
 def test_a_loss_that_is_not_linear_odd_is_refused_with_the_reason(loss):
     with pytest.raises(ParameterError, match=r"convex only if .* Eq\. \(5\)\. Got '.*PUClassifier"):
         LinearPU(0.5, loss=loss).fit(X, S)
-
-
-def with_value(value):
-    x = X.copy()
-    x[3, 1] = value
-    return x
-
-
-@pytest.mark.parametrize(
-    ("x", "s", "message"),
-    [
-        (with_value(np.nan), S, "contains NaN"),
-        (sparse.csr_array(with_value(np.nan)), S, "contains NaN"),
-        (with_value(np.inf), S, "contains infinity"),
-        (X, np.ones(20), "Only one class"),
-        (X, np.arange(20) % 3, "Only binary classification"),
-        (X, S[:-1], "inconsistent numbers of samples"),
-        (X[:0], S[:0], r"0 sample\(s\)"),
-    ],
-)
-def test_unusable_data_are_refused(x, s, message):
-    with pytest.raises(ValueError, match=message):
-        LinearPU(0.5).fit(x, s)
-
-
-def test_a_one_sample_prior_below_the_labelled_share_is_refused():
-    with pytest.raises(ParameterError, match=r"greater than the share of labelled rows, 0\.4"):
-        LinearPU(0.3, sampling="one-sample").fit(X, S)
-
-
-@pytest.mark.parametrize(
-    ("alphas", "message"), [([], "must not be empty"), ([0.1, 0], "'alphas' parameter")]
-)
-def test_a_path_needs_positive_strengths(alphas, message):
-    with pytest.raises(ParameterError, match=message):
-        LinearPU(0.5).regularisation_path(X, S, alphas)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import pickle
 import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -183,6 +184,55 @@ def test_a_model_folder_is_replaced_and_any_other_left_alone(fitted, folder, sam
         with pytest.raises(InputError, match="no model folder; choose another name"):
             fitted.save(target)
     assert (mine / "thesis.tex").read_text() == "x"
+
+
+KILLED_SAVES = """
+import os, signal, sys
+import numpy as np
+import nnpu
+
+WRITES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.chmod"}
+old, new, target = nnpu.load(sys.argv[1]), nnpu.load(sys.argv[2]), sys.argv[3]
+x = np.linspace(-3, 3, 5 * old.n_features_in_).reshape(5, -1)
+known = [clf.decision_function(x).tobytes() for clf in (old, new)]
+
+def save_until(step):
+    count = 0
+    def hook(event, arguments):
+        nonlocal count
+        if event in WRITES or (event == "open" and arguments[2] & os.O_CREAT):
+            count += 1
+            if count == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+    sys.addaudithook(hook)
+    new.save(target)
+    os._exit(0)
+
+old.save(target)
+seen, step, killed = set(), 0, True
+while killed:
+    step += 1
+    child = os.fork()
+    if child == 0:
+        save_until(step)
+    killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    seen.add(known.index(nnpu.load(target).decision_function(x).tobytes()))
+    old.save(target)
+print(step - 1, sorted(seen))
+"""
+
+
+def test_a_save_killed_at_any_step_leaves_the_old_model_or_the_new_one(sample, tmp_path):
+    """Every file made, renamed or removed is a step; the process is killed before each in turn."""
+    for seed in (0, 1):
+        clf = PUClassifier(0.3, epochs=1, random_state=seed).fit(sample.x, sample.s)
+        clf.save(tmp_path / f"model-{seed}")
+    target = tmp_path / "place" / "model"
+    command = [sys.executable, "-c", KILLED_SAVES, *map(str, sorted(tmp_path.glob("model-*")))]
+    told = subprocess.run([*command, str(target)], check=True, capture_output=True, text=True)
+    steps, seen = told.stdout.split(maxsplit=1)
+    assert int(steps) >= 10
+    assert json.loads(seen) == [0, 1]
 
 
 def test_an_unfitted_classifier_cannot_be_saved(tmp_path):

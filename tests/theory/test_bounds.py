@@ -131,7 +131,7 @@ def test_printed_condition_of_theorem_3_is_met_where_the_reduction_fails():
 
 @given(
     prior=PRIORS,
-    rate_p=st.floats(0, 1),
+    rate_p=st.just(0.0) | st.floats(1e-300, 1),  # older SciPy's binomial law warns below
     rate_n=st.floats(0.01, 1),
     n_p=st.integers(1, 30),
     n_u=st.integers(1, 30),

@@ -62,7 +62,9 @@ def main(args: list[str] | None = None) -> Any:
         args = sys.argv[1:] if args is None else args
         return cli.main(args=args or ["--help"], prog_name="nnpu", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt) as error:
-        _fail(str(error.__cause__ or error) or "Interrupted.", 130)
+        # click puts its own exception in the place of ours.
+        told = error.__context__ if isinstance(error, click.exceptions.Abort) else error
+        _fail(str(told or "") or "Interrupted.", 130)
     except click.UsageError as error:
         hint = f" See '{error.ctx.command_path} --help'." if error.ctx else ""
         _fail(error.format_message() + hint, 2)

@@ -28,7 +28,7 @@ def evaluate(model_dir: Path, data: Path, label: str, report: Path | None, as_js
     """Judge the model in MODEL_DIR by the labelled and unlabelled rows of DATA."""
     import numpy as np
 
-    from nnpu.cli.labelled import check_labels, check_writable, measure, metric_lines
+    from nnpu.cli.labelled import check_labels, check_writable, for_json, measure, metric_lines
     from nnpu.cli.reporting import evaluate_page
     from nnpu.cli.scoring import load_model, scored_batches
     from nnpu.data.columns import find_column, label_codes
@@ -57,7 +57,7 @@ def evaluate(model_dir: Path, data: Path, label: str, report: Path | None, as_js
         )
         write_page(page, report)
     if as_json:
-        result = {**counts, "prior": prior, "sampling": sampling, "metrics": found}
+        result = {**counts, "prior": prior, "sampling": sampling, "metrics": for_json(found)}
         result |= {"caveat": _CAVEAT, "report": str(report) if report else None}
         click.echo(json.dumps(result, indent=2))
         return

@@ -76,6 +76,7 @@ def fit(
         as_prior,
         check_labels,
         check_writable,
+        for_json,
         read_labelled,
         sampling_line,
     )
@@ -149,7 +150,7 @@ def fit(
             "sampling": sampling,
             "columns": plan.to_json(),
             "prior": fitted.prior,
-            "held_out": {"rows": int(held_out.sum()), "metrics": fitted.metrics},
+            "held_out": {"rows": int(held_out.sum()), "metrics": for_json(fitted.metrics)},
             "report": str(report or out / "report.html"),
             "command": command,
         }

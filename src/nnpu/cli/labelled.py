@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ __all__ = [
     "check_labels",
     "check_writable",
     "find_prior",
+    "for_json",
     "measure",
     "metric_lines",
     "read_labelled",
@@ -157,6 +159,18 @@ def measure(
         value = metric(s, values, prior=prior, sampling=sampling)
         found[name] = {"value": value, "low": low, "high": high}
     return found
+
+
+def for_json(found: dict[str, dict[str, float]]) -> dict[str, dict[str, float | None]]:
+    """Return metrics as JSON can say them: a precision without bound becomes null.
+
+    >>> for_json({"pu_precision": {"value": float("inf"), "low": 0.5}})
+    {'pu_precision': {'value': None, 'low': 0.5}}
+    """
+    return {
+        name: {key: value if math.isfinite(value) else None for key, value in parts.items()}
+        for name, parts in found.items()
+    }
 
 
 #: What the metrics are called in front of people.

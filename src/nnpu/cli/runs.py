@@ -8,7 +8,7 @@ import shlex
 import tomllib
 from typing import TYPE_CHECKING, Any
 
-from nnpu.parameters import InputError
+from nnpu.parameters import InputError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,14 +27,31 @@ def read_config(ctx: click.Context, parameter: click.Parameter, path: Path | Non
         options = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}.") from error
-    names = {_key(option): option.name for option in ctx.command.params if option.name}
+    known = {_key(option): option for option in ctx.command.params if option.name}
     for key in options:
-        if key not in names or names[key] == parameter.name:
-            near = difflib.get_close_matches(key, names, n=1)
+        if key not in known or known[key] is parameter:
+            near = difflib.get_close_matches(key, known, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise InputError(f"{path}: there is no option {key!r}.{hint}")
-    ctx.default_map = {str(names[key]): value for key, value in options.items()}
+    ctx.default_map = {
+        str(known[key].name): _value(known[key], value, f"{path}: the option {key!r}")
+        for key, value in options.items()
+    }
     return path
+
+
+def _value(option: click.Parameter, value: Any, what: str) -> Any:
+    """Return a value as the command line could have given it."""
+    repeatable = getattr(option, "multiple", False)
+    values = value if repeatable and isinstance(value, list) else [value]
+    if getattr(option, "is_flag", False):
+        if isinstance(value, bool):
+            return value
+        raise InputError(f"{what} must be true or false. Got {shown(value)} instead.")
+    if not all(isinstance(v, str | int | float) and not isinstance(v, bool) for v in values):
+        listed = ", or a list of them" if repeatable else ""
+        raise InputError(f"{what} must be a text or a number{listed}. Got {shown(value)} instead.")
+    return [str(v) for v in values] if repeatable else str(value)
 
 
 def _key(option: click.Parameter) -> str:

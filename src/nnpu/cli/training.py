@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from nnpu.cli.labelled import PRIOR_ROWS, find_prior, measure, metric_lines, telling_warnings
+from nnpu.cli.labelled import (
+    PRIOR_ROWS,
+    find_prior,
+    for_json,
+    measure,
+    metric_lines,
+    telling_warnings,
+)
 from nnpu.parameters import InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -59,7 +66,7 @@ class Fitted:
             {"event": "columns", "columns": columns},
             {"event": "prior", **self.prior},
             *({"event": "epoch", **row} for row in self.classifier.history_),
-            {"event": "held_out", "metrics": self.metrics},
+            {"event": "held_out", "metrics": for_json(self.metrics)},
         ]
 
 

@@ -12,7 +12,7 @@ import io
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from nnpu.data.libsvm import open_text
+from nnpu.data.archives import open_text
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:

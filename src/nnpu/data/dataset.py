@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from nnpu.parameters import ParameterError
+from nnpu.parameters import ParameterError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -81,11 +81,14 @@ def binary_labels(
     >>> binary_labels(np.array([0, 1, 2]), ["cat", "dog", "ship"], None, ["ship"])
     array([-1, -1,  1], dtype=int8)
     """
-    chosen = set(default if positive is None else positive)
+    try:
+        chosen = set(default if positive is None else positive)
+    except TypeError:  # no iterable, or of lists
+        chosen = set()
     if not chosen or not chosen < set(classes):
         raise ParameterError(
             f"The 'positive' parameter of load must be some but not all of {list(classes)}. "
-            f"Got {positive!r} instead."
+            f"Got {shown(positive)} instead."
         )
     signs = [1 if name in chosen else -1 for name in classes]
     labels: NDArray[np.int8] = np.array(signs, dtype=np.int8)[codes]

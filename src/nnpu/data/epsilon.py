@@ -14,7 +14,7 @@ from nnpu.data.libsvm import convert
 from nnpu.data.manifest import BUNDLES
 from nnpu.data.sources import locate
 from nnpu.files import write_text
-from nnpu.parameters import ParameterError
+from nnpu.parameters import ParameterError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -47,7 +47,7 @@ def load_epsilon(
     if positive is not None:
         raise ParameterError(
             f"The 'positive' parameter of load must be None for epsilon, which has two classes. "
-            f"Got {positive!r} instead."
+            f"Got {shown(positive)} instead."
         )
     spec = spec or EpsilonSpec()
     parts = _converted(spec)

@@ -80,7 +80,7 @@ class PUStratifiedKFold:
         >>> PUStratifiedKFold(2, shuffle=False).assign([1, 0, 1, 0], groups=["a", "a", "b", "b"])
         array([0, 0, 1, 1])
         """
-        _, labels, counts = np.unique(np.asarray(s), return_inverse=True, return_counts=True)
+        labels, counts = _places(s, "labels")
         if groups is not None:
             return self._deal_groups(labels, counts, np.asarray(groups))
         if counts.min(initial=self.n_splits) < self.n_splits:
@@ -109,7 +109,7 @@ class PUStratifiedKFold:
                 "The 'groups' parameter of PUStratifiedKFold must be an array of shape "
                 f"{labels.shape}. Got shape {groups.shape} instead."
             )
-        _, members = np.unique(groups, return_inverse=True)
+        members, _ = _places(groups, "groups")
         sizes = np.zeros((members.max() + 1, counts.size))
         np.add.at(sizes, (members, labels), 1)
         if sizes.shape[0] < self.n_splits:
@@ -127,3 +127,20 @@ class PUStratifiedKFold:
             fold_of_group[group] = lightest
             filled[lightest] += share
         return fold_of_group[members]
+
+
+def _places(values: ArrayLike, name: str) -> tuple[Indices, Indices]:
+    """Return each row's place among the distinct values, and how often each occurs."""
+    array = np.asarray(values)
+    if array.ndim != 1 or array.size == 0:
+        raise InputError(
+            f"PUStratifiedKFold: the {name} must be one value per row; their shape is "
+            f"{array.shape}."
+        )
+    try:
+        _, places, counts = np.unique(array, return_inverse=True, return_counts=True)
+    except TypeError as error:  # a None among numbers
+        raise InputError(
+            f"PUStratifiedKFold: the {name} cannot be compared with each other ({error})."
+        ) from error
+    return places, counts

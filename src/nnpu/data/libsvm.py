@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-import lzma
-from typing import IO, TYPE_CHECKING, Any
+import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
 from tqdm import tqdm
 
-from nnpu.data.archives import damaged
+from nnpu.data.archives import damaged, open_text
 from nnpu.data.folders import writing
 from nnpu.files import atomic_path
 from nnpu.parameters import InputError
@@ -22,17 +20,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["convert", "open_text", "parse_block"]
+__all__ = ["convert", "parse_block"]
 
 _BLOCK = 1 << 24  # bytes of text at a time
 _SEPARATORS = bytes.maketrans(b":\n\r\t", b"    ")
-_OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
-
-
-def open_text(path: Path) -> IO[bytes]:
-    """Open a text file as bytes, unpacking .bz2, .gz and .xz."""
-    stream: IO[bytes] = _OPENERS.get(path.suffix, open)(path, "rb")
-    return stream
 
 
 def convert(
@@ -136,8 +127,10 @@ def _parse_dense(
     if text.count(b":") != rows * n_features:
         return None
     try:
-        numbers = np.fromstring(text.translate(_SEPARATORS), dtype=np.float64, sep=" ")
-    except ValueError:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DeprecationWarning)  # what older NumPy says of no number
+            numbers = np.fromstring(text.translate(_SEPARATORS), dtype=np.float64, sep=" ")
+    except (ValueError, DeprecationWarning):
         return None
     if numbers.size != rows * (2 * n_features + 1):
         return None

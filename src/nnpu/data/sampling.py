@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nnpu.data.dataset import Dataset
-from nnpu.parameters import InputError, ParameterError, check_count, check_prior
+from nnpu.parameters import InputError, ParameterError, check_count, check_prior, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -118,7 +118,13 @@ def negative_count(prior: float, n_p: int) -> int:
     """
     prior = check_prior(prior, "negative_count")
     n_p = check_count("n_p", n_p, "negative_count")
-    return round(((1 - prior) / (2 * prior)) ** 2 * n_p)
+    try:
+        return round(((1 - prior) / (2 * prior)) ** 2 * n_p)
+    except OverflowError:
+        raise ParameterError(
+            f"The 'prior' parameter of negative_count must be greater. Got {prior!r} instead, for "
+            "which the number of negatives is beyond any count."
+        ) from None
 
 
 def sample_pu(
@@ -170,7 +176,7 @@ def sample_pu(
     >>> len(sample.index_p), len(sample.index_u), np.isin(sample.index_p, sample.index_u).any()
     (100, 1247, np.False_)
     """
-    x, y = _training_data(data)
+    x, y = _training_data(data, "sample_pu")
     positives, negatives = np.flatnonzero(y == 1), np.flatnonzero(y == -1)
     n_p = _check_available("n_p", n_p, len(positives), "positives", "sample_pu")
     n_n = _check_available("n_n", n_n, len(negatives), "negatives", "sample_pu", low=0)
@@ -219,7 +225,7 @@ def sample_censored(
     >>> len(sample.s), int(sample.s.sum())
     (1347, 100)
     """
-    x, y = _training_data(data)
+    x, y = _training_data(data, "sample_censored")
     n = len(y) if n is None else _check_available("n", n, len(y), "rows", "sample_censored")
     rng_rows, rng_labels = _generator(random_state, index, "sample_censored").spawn(2)
     rows = np.arange(len(y)) if n == len(y) else rng_rows.permutation(len(y))[:n]
@@ -231,13 +237,18 @@ def sample_censored(
     return CensoredSample(x, y, rows, s)
 
 
-def _training_data(data: Dataset | tuple[Any, Any]) -> tuple[Any, NDArray[np.int8]]:
-    x, y = (data.x_train, data.y_train) if isinstance(data, Dataset) else data
-    y = np.asarray(y)
+def _training_data(data: Dataset | tuple[Any, Any], owner: str) -> tuple[Any, NDArray[np.int8]]:
+    pair = (data.x_train, data.y_train) if isinstance(data, Dataset) else data
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise ParameterError(
+            f"The 'data' parameter of {owner} must be a Dataset or a pair (x, y). "
+            f"Got {shown(data)} instead."
+        )
+    x, y = pair[0] if hasattr(pair[0], "shape") else np.asarray(pair[0]), np.asarray(pair[1])
     if y.ndim != 1 or x.shape[0] != len(y) or not np.isin(y, (-1, 1)).all():
         raise InputError(
             f"y must hold one true class, +1 or -1, per row of x; got y of shape {y.shape} "
-            f"with the values {np.unique(y)[:5]} for x of shape {x.shape}."
+            f"with the values {shown(y.ravel()[:5].tolist())} for x of shape {x.shape}."
         )
     return x, y.astype(np.int8, copy=False)
 
@@ -262,7 +273,9 @@ def _check_available(
 ) -> int:
     count = check_count(name, value, owner, low=low)
     if count > available:
-        raise InputError(f"{owner}: {name} is {count:,}, but there are only {available:,} {what}.")
+        raise InputError(
+            f"{owner}: {name} is {shown(count)}, but there are only {available:,} {what}."
+        )
     return count
 
 
@@ -282,7 +295,7 @@ def _draw_unlabelled(
     positives, negatives = pool[y[pool] == 1], pool[y[pool] == -1]
     if n_u is None:
         n_u = int(min(len(positives) / prior, len(negatives) / (1 - prior)))
-    n_u = check_count("n_u", n_u, "sample_pu")
+    n_u = _check_available("n_u", n_u, len(pool), "rows to draw U from", "sample_pu")
     n_positive = round(prior * n_u)
     if n_positive > len(positives) or n_u - n_positive > len(negatives):
         raise InputError(

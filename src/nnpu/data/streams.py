@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.data.csvfile import check_unique, read_batches
-from nnpu.data.tables import check_file, read_table
+from nnpu.data.csvfile import read_batches
+from nnpu.data.tables import check_file, open_parquet, read_table
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
+
+    from numpy.typing import NDArray
 
 __all__ = ["Batch", "read_rows", "stream_rows"]
 
@@ -116,26 +118,30 @@ def _numbered(batches: Iterator[Any], source: Path) -> Iterator[Batch]:
 
 
 def _parquet_batches(source: Path) -> Iterator[Any]:
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    try:
-        # One file, as it is: no reading of folder names as columns.
-        with pyarrow.parquet.ParquetFile(source) as file:
-            check_unique(source, file.schema_arrow.names)
-            yield from file.iter_batches(batch_size=_ROWS)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{source} is not a Parquet file, or is damaged ({error}).") from error
+    with open_parquet(source) as file:
+        for batch in file.iter_batches(batch_size=_ROWS):
+            batch.validate(full=True)  # the reader trusts the file: text may be no UTF-8
+            yield batch
 
 
 def _from_arrays(source: Path) -> Batch:
-    import pyarrow as pa
-
     table = read_table(source)
     columns, matrices = {}, {}
     for name, array in table.columns.items():
         if getattr(array, "ndim", 1) == 1 and isinstance(array, np.ndarray):
-            columns[name] = pa.array(array, from_pandas=True)  # NaN is a missing cell
+            columns[name] = _cells(name, array, source)
         else:
             matrices[name] = array
     return Batch(columns, matrices, table.n_rows, 0, str(source))
+
+
+def _cells(name: str, array: NDArray[Any], source: Path) -> Any:
+    import pyarrow as pa
+
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    try:
+        return pa.array(native, from_pandas=True)  # NaN is a missing cell
+    except (pa.ArrowException, ValueError) as error:  # a type of NumPy's own, or no text
+        raise InputError(
+            f"{source}: the array {name!r} holds {array.dtype} values; save numbers or strings."
+        ) from error

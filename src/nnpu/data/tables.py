@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import zipfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.data.archives import check_unpacked, open_text
 from nnpu.data.csvfile import check_unique, read_typed
-from nnpu.data.libsvm import open_text
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-__all__ = ["Table", "check_file", "read_table"]
+__all__ = ["Table", "check_file", "open_parquet", "read_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,31 +115,51 @@ def _read_csv(source: Path) -> dict[str, Any]:
 
 
 def _read_parquet(source: Path) -> dict[str, Any]:
-    import pyarrow as pa
+    with open_parquet(source) as file:
+        table = file.read()
+        table.validate(full=True)  # the reader trusts the file: text may be no UTF-8
+        return _columns(table)
+
+
+@contextmanager
+def open_parquet(source: Path) -> Iterator[Any]:
+    """Yield a pyarrow ParquetFile; a damaged one, or one made to fill the memory, is refused."""
     import pyarrow.parquet
 
     try:
         # One file, as it is: no reading of folder names as columns.
-        table = pyarrow.parquet.ParquetFile(source).read()
-    except (pa.ArrowException, OSError) as error:
+        with pyarrow.parquet.ParquetFile(source) as file:
+            check_unique(source, file.schema_arrow.names)
+            # Fewer bytes than that cannot mean so many cells.
+            check_unpacked(source, file.metadata.num_rows * file.metadata.num_columns)
+            yield file
+    except InputError:
+        raise
+    except Exception as error:  # of Arrow, of the system, of names that are no text
         raise InputError(f"{source} is not a Parquet file, or is damaged ({error}).") from error
-    check_unique(source, table.column_names)
-    return _columns(table)
 
 
 def _read_npy(source: Path) -> dict[str, Any]:
-    return {"x": _load_numpy(source)}
+    with source.open("rb") as stream:
+        return {"x": _load_numpy(source, stream)}
 
 
 def _read_npz(source: Path) -> dict[str, Any]:
     if not zipfile.is_zipfile(source):
         raise InputError(f"{source} is not an NPZ file, or is damaged.")
-    archive = _load_numpy(source)
+    with source.open("rb") as stream, _load_numpy(source, stream) as archive:
+        check_unpacked(source, sum(member.file_size for member in archive.zip.infolist()))
+        return {name: _member(archive, name, source) for name in archive.files}
+
+
+def _member(archive: Any, name: str, source: Path) -> Any:
     try:
-        with archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"{source} cannot be used ({error}).") from error
+        array = archive[name]
+    except Exception as error:  # whatever the parsers below NumPy's raise
+        raise InputError(f"{source}: the array {name!r} cannot be used ({error}).") from error
+    if not isinstance(array, np.ndarray):  # NumPy gives back the bytes of any other file
+        raise InputError(f"{source}: {name!r} is not a NumPy array.")
+    return array
 
 
 def _read_svmlight(source: Path) -> dict[str, Any]:
@@ -148,15 +169,19 @@ def _read_svmlight(source: Path) -> dict[str, Any]:
     try:
         with open_text(source) as stream:
             x, y = load_svmlight_file(stream, dtype=np.float32)
-    except (ValueError, OSError, EOFError) as error:
+    except InputError:
+        raise
+    except (ValueError, OSError, EOFError, OverflowError, MemoryError) as error:
         raise InputError(f"{source} is not SVMlight text ({error}).") from error
+    if x.shape[1] > _MOST_FEATURES:
+        raise InputError(f"{source} has a feature of index {x.shape[1]:,}, beyond any table's.")
     return {"x": csr_array(x), "y": y}
 
 
-def _load_numpy(source: Path) -> Any:
+def _load_numpy(source: Path, stream: IO[bytes]) -> Any:
     try:
-        return np.load(source, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+        return np.load(stream, allow_pickle=False)
+    except Exception as error:  # of zip, of headers, of memory: there are a dozen kinds
         raise InputError(
             f"{source} is not a file of plain NumPy arrays ({error}); save numbers or strings, "
             f"not objects."
@@ -167,6 +192,7 @@ def _columns(table: Any) -> dict[str, Any]:
     return {name: table.column(name).to_numpy() for name in table.column_names}
 
 
+_MOST_FEATURES = 2**31 - 1
 _TEXT = (".svm", ".libsvm", ".svmlight")
 _READERS: tuple[tuple[tuple[str, ...], Callable[[Path], dict[str, Any]]], ...] = (
     ((".csv", ".csv.gz"), _read_csv),

@@ -318,7 +318,7 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         if isinstance(s, torch.Tensor):
             s = s.detach().cpu().numpy()
         fitting = not isinstance(s, str)
-        with np.errstate(over="ignore"):  # what float32 cannot hold is an error, not a warning
+        with np.errstate(over="ignore", invalid="ignore"):  # too large is an error, no warning
             return validate_data(
                 self,
                 X,
@@ -326,6 +326,7 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
                 reset=fitting,
                 accept_sparse="csr",
                 dtype=np.float32,
+                order="C",  # sums add up in the same order then, whatever the order in memory was
                 allow_nd=self._allows_any_shape(),
                 ensure_all_finite="allow-nan" if self._allows_missing() else True,
                 **({"y_numeric": False} if fitting else {}),

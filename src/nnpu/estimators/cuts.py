@@ -17,7 +17,14 @@ from nnpu.calibration import (
     threshold_at_prior,
     threshold_for,
 )
-from nnpu.parameters import InputError, ParameterError, check_choice, check_number, check_prior
+from nnpu.parameters import (
+    InputError,
+    ParameterError,
+    check_choice,
+    check_number,
+    check_prior,
+    shown,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,7 +65,7 @@ def threshold(
     if sum(value is not None for value in (at, precision, recall)) != 1:
         raise ParameterError(
             f"The 'at', 'precision' and 'recall' parameters of {owner} must be exactly one given. "
-            f"Got {at!r}, {precision!r} and {recall!r} instead."
+            f"Got {shown(at)}, {shown(precision)} and {shown(recall)} instead."
         )
     if classifier._unlabelled_is_negative():
         raise InputError(

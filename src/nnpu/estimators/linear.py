@@ -34,6 +34,7 @@ from nnpu.parameters import (
     check_count,
     check_number,
     check_sampling,
+    shown,
 )
 from nnpu.risk import get_risk, partial_risks
 
@@ -212,7 +213,7 @@ class LinearPU(BasePUClassifier):
         if not isinstance(self.fit_intercept, bool | np.bool_):
             raise ParameterError(
                 f"The 'fit_intercept' parameter of {_OWNER} must be a bool. "
-                f"Got {self.fit_intercept!r} instead."
+                f"Got {shown(self.fit_intercept)} instead."
             )
         if self.basis is not None:
             check_choice("basis", self.basis, _OWNER, BASES, also="None")

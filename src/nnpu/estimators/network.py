@@ -22,6 +22,7 @@ from nnpu.parameters import (
     ParameterError,
     check_count,
     check_number,
+    shown,
 )
 from nnpu.risk import get_risk
 from nnpu.training import DEFAULT_TRAINING, Training, TrainingSample, predict_scores, train
@@ -168,12 +169,12 @@ class PUClassifier(BasePUClassifier):
         if not (self.module is None or isinstance(self.module, nn.Module) or callable(self.module)):
             raise ParameterError(
                 f"The 'module' parameter of {_OWNER} must be a torch.nn.Module, a callable that "
-                f"makes one, or None. Got {self.module!r} instead."
+                f"makes one, or None. Got {shown(self.module)} instead."
             )
         if not isinstance(self.training, Training | None):
             raise ParameterError(
                 f"The 'training' parameter of {_OWNER} must be a Training or None. "
-                f"Got {self.training!r} instead."
+                f"Got {shown(self.training)} instead."
             )
         find_device(self.device)
 
@@ -204,7 +205,7 @@ class PUClassifier(BasePUClassifier):
         if not isinstance(module, nn.Module):
             raise ParameterError(
                 f"The 'module' parameter of {_OWNER} must be a torch.nn.Module, a callable that "
-                f"makes one, or None. It made {module!r} instead."
+                f"makes one, or None. It made {shown(module)} instead."
             )
         if not any(parameter.requires_grad for parameter in module.parameters()):
             raise ParameterError(
@@ -332,7 +333,7 @@ def find_device(device: str | torch.device) -> torch.device:
     except (RuntimeError, AssertionError, TypeError) as error:
         raise ParameterError(
             f"The 'device' parameter of {_OWNER} must be 'auto' or a device that torch finds "
-            f"here, such as 'cpu'. Got {device!r} instead ({str(error).splitlines()[0]})."
+            f"here, such as 'cpu'. Got {shown(device)} instead ({str(error).splitlines()[0]})."
         ) from error
 
 

@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing
 from nnpu import metrics
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.estimators.labels import fit_labels
-from nnpu.parameters import ParameterError, check_prior
+from nnpu.parameters import ParameterError, check_prior, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,7 +87,7 @@ def sensitivity(
     if "prior" not in estimator.get_params(deep=False):
         raise ParameterError(
             "The 'estimator' parameter of sensitivity must be a classifier with a 'prior' "
-            f"parameter, such as PUClassifier. Got {estimator!r} instead."
+            f"parameter, such as PUClassifier. Got {shown(estimator)} instead."
         )
     if hasattr(X, "detach"):
         X = X.detach().cpu().numpy()

@@ -82,11 +82,7 @@ def save(
             _write(temporary / name, text.encode())
         sync(temporary)
         temporary.chmod(0o755)
-        if target.exists():
-            _swap(temporary, target)
-        else:
-            temporary.rename(target)
-        sync(target.parent)
+        _replace(temporary, target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return target
@@ -196,16 +192,33 @@ def _sums_of(**contents: bytes | bytearray) -> str:
     return "".join(f"{digest}  {name}\n" for name, digest in digests.items())
 
 
-def _swap(new: Path, old: Path) -> None:
-    """Put a folder in another's place; a folder cannot be renamed over a full one."""
-    aside = Path(tempfile.mkdtemp(prefix=TEMPORARY_PREFIX, dir=old.parent))
-    old.rename(aside / "old")
-    new.rename(old)
+def _replace(new: Path, target: Path) -> None:
+    """Put a folder in its place, whatever model is there.
+
+    A folder cannot be renamed over a full one, so that the old one steps aside first. A process
+    killed in between leaves no folder of that name, and `_place` finds the old one.
+    """
+    aside = _aside(target)
+    if target.exists():
+        shutil.rmtree(aside, ignore_errors=True)
+        target.rename(aside)
+    new.rename(target)
+    sync(target.parent)
     shutil.rmtree(aside, ignore_errors=True)
+
+
+def _aside(folder: Path) -> Path:
+    return folder.parent / f"{TEMPORARY_PREFIX}old-{folder.name}"
+
+
+def _place(folder: Path) -> Path:
+    """Return where the model of that name is: aside, if it was never replaced as was begun."""
+    return folder if folder.exists() or not _aside(folder).exists() else _aside(folder)
 
 
 def _read_checked(folder: Path) -> tuple[bytearray, bytearray]:
     """Return the raw weights and configuration after their checksums were found right."""
+    folder = _place(folder)
     weights, text, sums = (
         read_file(folder / name, _LARGEST[name]) for name in (_WEIGHTS, _CONFIG, _SUMS)
     )

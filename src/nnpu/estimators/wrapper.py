@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.estimators.base import BasePUClassifier
-from nnpu.parameters import InputError, ParameterError
+from nnpu.parameters import InputError, ParameterError, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -114,8 +114,8 @@ class PUWrapper(BasePUClassifier):
         ):
             raise ParameterError(
                 "The 'estimator' parameter of PUWrapper must be a classifier with fit and "
-                f"predict_proba. Got {self.estimator!r} instead; a classifier with scores alone "
-                "gets probabilities from sklearn.calibration.CalibratedClassifierCV."
+                f"predict_proba. Got {shown(self.estimator)} instead; a classifier with scores "
+                "alone gets probabilities from sklearn.calibration.CalibratedClassifierCV."
             )
 
     def _validate(self, X: Any, s: Any = "no_validation") -> Any:
@@ -167,14 +167,10 @@ class PUWrapper(BasePUClassifier):
         n_folds = min(5, int(labels.sum()), int((1 - labels).sum()), n_groups)
         if n_folds < 2:
             raise InputError("To estimate the prior takes two labelled and two unlabelled rows.")
-        sigma = cross_val_predict(
-            self.estimator,
-            X,
-            labels,
-            groups=groups,
-            cv=PUStratifiedKFold(n_folds, random_state=seed),
-            method="predict_proba",
-        )[:, 1]
+        folds = list(PUStratifiedKFold(n_folds, random_state=seed).split(X, labels, groups))
+        if any(np.unique(labels[train]).size < 2 for train, _ in folds):
+            raise InputError("To estimate the prior takes different rows, labelled and unlabelled.")
+        sigma = cross_val_predict(self.estimator, X, labels, cv=folds, method="predict_proba")[:, 1]
         return sigma[labels == 1], sigma[labels == 0]
 
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:

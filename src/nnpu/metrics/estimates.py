@@ -15,7 +15,7 @@ from scipy.stats import norm
 
 from nnpu.metrics.formulas import ESTIMATES
 from nnpu.metrics.sample import pu_sample
-from nnpu.parameters import ParameterError, check_choice, check_number
+from nnpu.parameters import ParameterError, check_choice, check_number, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -378,7 +378,7 @@ def interval(
     if not isinstance(name, str) or (callable(metric) and METRICS.get(name) is not metric):
         raise ParameterError(
             "The 'metric' parameter of interval must be a metric of nnpu.metrics or its name. "
-            f"Got {metric!r} instead."
+            f"Got {shown(metric)} instead."
         )
     check_choice("metric", name, "interval", METRICS)
     check_number("level", level, "interval", low=0, high=1, include_low=False, include_high=False)

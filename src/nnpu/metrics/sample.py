@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nnpu.data.vectors import as_vector
 from nnpu.parameters import InputError, ParameterError, Sampling, check_prior, check_sampling
 
 __all__ = ["PUSample", "Shares", "pu_sample", "rank_curve", "shares", "with_errors"]
@@ -47,9 +48,12 @@ def pu_sample(
 ) -> PUSample:
     """Check the arguments of a metric and split the rows."""
     prior, sampling = check_prior(prior, owner), check_sampling(sampling, owner)
-    s, values = _vector(s, "s", owner), _vector(values, "values", owner)
-    weights = np.ones(s.size) if sample_weight is None else _vector(sample_weight, "w", owner)
-    for name, other in (("predictions or scores", values), ("sample_weight", weights)):
+    what = "predictions" if binary else "scores"
+    s, values = as_vector(s, "s", owner), as_vector(values, what, owner)
+    weights = np.ones(s.size)
+    if sample_weight is not None:
+        weights = as_vector(sample_weight, "sample_weight", owner)
+    for name, other in ((what, values), ("sample_weight", weights)):
         if other.size != s.size:
             raise InputError(f"{owner}: s has {s.size} rows and {name} has {other.size}.")
     if (weights < 0).any():
@@ -116,22 +120,10 @@ def rank_curve(values: FloatArray, weights: FloatArray, at: FloatArray) -> Float
 
 def effective_size(weights: FloatArray) -> float:
     """(Σw)² / Σw²: n for equal weights."""
-    return float(weights.sum() ** 2 / np.square(weights).sum())
+    scaled = weights / weights.max()  # squares of tiny weights would vanish
+    return float(scaled.sum() ** 2 / np.square(scaled).sum())
 
 
 def _binomial(share: float, n: float) -> float:
     drawn = (share * n + 1) / (n + 2)
     return drawn * (1 - drawn) / n
-
-
-def _vector(values: Any, name: str, owner: str) -> FloatArray:
-    if hasattr(values, "detach"):  # a torch tensor, without importing torch
-        values = values.detach().cpu().numpy()
-    vector = np.asarray(values, dtype=np.float64)
-    if vector.ndim == 2 and vector.shape[1] == 1:
-        vector = vector[:, 0]
-    if vector.ndim != 1 or vector.size == 0:
-        raise InputError(f"{owner}: {name} must be a list of numbers; its shape is {vector.shape}.")
-    if not np.isfinite(vector).all():
-        raise InputError(f"{owner}: {name} holds NaN or infinite values; remove those rows.")
-    return vector

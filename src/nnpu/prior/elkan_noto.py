@@ -38,7 +38,10 @@ def elkan_noto(scores_p: FloatArray, scores_u: FloatArray) -> float:
     from sklearn.linear_model import LogisticRegression
 
     scores = np.concatenate([scores_p, scores_u])
-    scores = (scores - scores.mean()) / scores.std()
+    spread = scores.std()
+    if spread == 0:  # a resample of ties: every row is as likely to be labelled as any other
+        return 1.0
+    scores = (scores - scores.mean()) / spread
     s = np.repeat([1, 0], [scores_p.size, scores_u.size])
     platt = LogisticRegression(C=1e4, max_iter=1000).fit(scores[:, None], s)
     c = float(platt.predict_proba(scores[s == 1, None])[:, 1].mean())

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from nnpu.data.vectors import as_array, as_vector
 from nnpu.parameters import InputError, Sampling, check_choice, check_sampling
 from nnpu.prior.bbe import best_bin, best_bin_interval
 from nnpu.prior.curve import Z90, FloatArray, Plateau, RatioCurve, find_plateau, ratio_curve
@@ -18,12 +19,14 @@ from nnpu.prior.dedpul import dedpul
 from nnpu.prior.elkan_noto import elkan_noto
 from nnpu.prior.kernel_mean import kernel_mean
 from nnpu.prior.penalised import penalised_l1
-from nnpu.prior.scores import out_of_fold_scores
+from nnpu.prior.scores import check_random_state, out_of_fold_scores
 
 __all__ = ["METHODS", "PriorEstimate", "estimate_prior"]
 
 #: An interval wider than this says too little to call the prior identified.
 WIDEST = 0.2
+
+_LEAST = 1e-100  # the squares of smaller differences vanish
 
 
 @dataclass(frozen=True)
@@ -195,26 +198,24 @@ def estimate_prior(
 
 
 def _scores_of(x_p: Any, x_u: Any, model: Any, random_state: Any) -> tuple[FloatArray, FloatArray]:
+    x_p, x_u = as_array(x_p), as_array(x_u)
     if np.ndim(x_p) == 1 and np.ndim(x_u) == 1:
         scores_p, scores_u = _as_scores(x_p, "x_p"), _as_scores(x_u, "x_u")
+        check_random_state(random_state)
     else:
         scores_p, scores_u = out_of_fold_scores(x_p, x_u, model=model, random_state=random_state)
-    if np.ptp(np.concatenate([scores_p, scores_u])) == 0:
+    if np.ptp(np.concatenate([scores_p, scores_u])) < _LEAST:
         raise InputError(
-            "All scores are equal: they tell nothing about the prior. Give other features or "
-            "another model."
+            "All scores are equal, or nearly: they tell nothing about the prior. Give other "
+            "features or another model."
         )
     return scores_p, scores_u
 
 
 def _as_scores(x: Any, name: str) -> FloatArray:
-    if hasattr(x, "detach"):  # a torch tensor, without importing torch
-        x = x.detach().cpu().numpy()
-    scores = np.asarray(x, dtype=np.float64)
+    scores = as_vector(x, name, "estimate_prior")
     if scores.size < 2:
         raise InputError(f"{name} has {scores.size} rows; an estimate needs at least two.")
-    if not np.isfinite(scores).all():
-        raise InputError(f"{name} holds scores that are NaN or infinite; remove those rows.")
     return scores
 
 

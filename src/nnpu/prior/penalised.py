@@ -52,7 +52,7 @@ def penalised_l1(x_p: FloatArray, x_u: FloatArray, rng: np.random.Generator) -> 
     x_p, x_u = (x_p - centre) / spread, (x_u - centre) / spread
     centres = np.concatenate([x_p, x_u])[rng.permutation(x.shape[0])[:CENTRES]]
     distance_p, distance_u = _squared(x_p, centres), _squared(x_u, centres)
-    scale = float(np.median(distance_u))
+    scale = float(np.median(distance_u)) or 1.0  # 0 where most of U are ties
     first_p, first_u = (rng.permutation(d.shape[0]) % 2 == 0 for d in (distance_p, distance_u))
     best = (-np.inf, 1.0, 1.0)
     for width in WIDTHS:

@@ -14,14 +14,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from nnpu.data.folds import PUStratifiedKFold
-from nnpu.parameters import InputError, ParameterError
+from nnpu.data.vectors import as_array
+from nnpu.parameters import InputError, ParameterError, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.prior.curve import FloatArray
 
-__all__ = ["as_features", "default_model", "out_of_fold_scores"]
+__all__ = ["as_features", "check_random_state", "default_model", "out_of_fold_scores"]
 
 N_FOLDS = 5
 
@@ -60,13 +61,19 @@ def out_of_fold_scores(
     x, s = _stack(as_features(x_p, "x_p"), as_features(x_u, "x_u"))
     n_p = int(s.sum())
     groups = _equal_rows(x)
+    n_different = s.size if groups is None else int(groups.max()) + 1
+    if n_different < 2:
+        raise InputError("All rows are equal: they tell nothing about the prior.")
     folds = PUStratifiedKFold(
-        min(n_folds, n_p, s.size - n_p), random_state=np.random.RandomState(_seed(random_state))
+        min(n_folds, n_p, s.size - n_p, n_different),
+        random_state=np.random.RandomState(_seed(random_state)),
     )
     if model is None:
         model = default_model(x, random_state=_seed(random_state))
     scores = np.empty(s.size)
     for train, test in folds.split(x, s, groups):
+        if np.unique(s[train]).size < 2:
+            raise InputError("Out-of-fold scores need different rows, in x_p and in x_u.")
         scores[test] = _scores(_fit(model, x[train], s[train]), x[test])
     return scores[:n_p], scores[n_p:]
 
@@ -115,16 +122,21 @@ def as_features(x: Any, name: str) -> Any:
     """Return a two-dimensional float array or CSR matrix, or say what is wrong with `x`."""
     from sklearn.utils import check_array
 
-    if hasattr(x, "detach"):  # a torch tensor, without importing torch
-        x = x.detach().cpu().numpy()
+    x = as_array(x)
     if not sp.issparse(x) and np.shape(x)[:1] == (0,):
         raise InputError(f"{name} is empty: there is nothing to estimate from.")
     if not sp.issparse(x) and np.ndim(x) > 2:
         x = np.asarray(x).reshape(np.shape(x)[0], -1)
     try:
-        return check_array(x, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=name)
-    except ValueError as error:
+        features = check_array(
+            x, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=name
+        )
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(str(error).splitlines()[0]) from error
+    values = features.data if sp.issparse(features) else features
+    if np.abs(values).max(initial=0) > np.finfo(np.float32).max:
+        raise InputError(f"{name} holds values too large for float32; divide them by a number.")
+    return features
 
 
 def _stack(x_p: Any, x_u: Any) -> tuple[Any, NDArray[np.int64]]:
@@ -159,10 +171,11 @@ def _equal_rows(x: Any) -> NDArray[np.intp] | None:
 def _fit(model: Any, x: Any, s: NDArray[np.int64]) -> Any:
     from sklearn.base import clone
 
-    if not hasattr(model, "fit"):
+    able = any(hasattr(model, name) for name in ("predict_proba", "decision_function"))
+    if isinstance(model, type) or not hasattr(model, "fit") or not able:
         raise ParameterError(
             "The 'model' parameter of estimate_prior must be a classifier with fit and "
-            f"predict_proba or decision_function. Got {model!r} instead."
+            f"predict_proba or decision_function. Got {shown(model)} instead."
         )
     return clone(model).fit(x, s)
 
@@ -174,9 +187,23 @@ def _scores(model: Any, x: Any) -> FloatArray:
     return np.asarray(model.decision_function(x), dtype=np.float64)
 
 
-def _seed(random_state: Any) -> int:
-    from sklearn.utils import check_random_state
+def check_random_state(random_state: Any) -> Any:
+    """Return the generator that a seed stands for; what is none is refused in our words."""
+    from sklearn.utils import check_random_state as as_random_state
 
     if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
-    return int(check_random_state(random_state).randint(2**31))
+        return random_state
+    try:
+        return as_random_state(random_state)
+    except ValueError as error:
+        raise ParameterError(
+            "The 'random_state' parameter of estimate_prior must be an int in the range "
+            f"[0, 2**32), a RandomState, a Generator or None. Got {shown(random_state)} instead."
+        ) from error
+
+
+def _seed(random_state: Any) -> int:
+    generator = check_random_state(random_state)
+    if isinstance(generator, np.random.Generator):
+        return int(generator.integers(2**31))
+    return int(generator.randint(2**31))

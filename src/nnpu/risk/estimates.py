@@ -10,7 +10,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from nnpu.losses import Loss, get_loss
-from nnpu.parameters import ParameterError, check_prior
+from nnpu.parameters import ParameterError, check_prior, shown
 
 __all__ = ["AnyLoss", "nnpu_risk", "pn_risk", "upu_risk", "upu_risk_symmetric"]
 
@@ -40,6 +40,7 @@ def pn_risk(scores_p: Tensor, scores_n: Tensor, prior: float, loss: AnyLoss = "s
     tensor(0.2500)
     """
     loss, prior = get_loss(loss, owner="pn_risk"), check_prior(prior, "pn_risk")
+    scores_p, scores_n = _scores(scores_p, "p", "pn_risk"), _scores(scores_n, "n", "pn_risk")
     return prior * _mean(loss(scores_p)) + (1 - prior) * _mean(loss(-scores_n))
 
 
@@ -60,6 +61,7 @@ def upu_risk(scores_p: Tensor, scores_u: Tensor, prior: float, loss: AnyLoss = "
     tensor(-0.5000)
     """
     loss, prior = get_loss(loss, owner="upu_risk"), check_prior(prior, "upu_risk")
+    scores_p, scores_u = _scores(scores_p, "p", "upu_risk"), _scores(scores_u, "u", "upu_risk")
     risk_p_plus, risk_p_minus = _mean(loss(scores_p)), _mean(loss(-scores_p))
     return prior * risk_p_plus - prior * risk_p_minus + _mean(loss(-scores_u))
 
@@ -88,6 +90,8 @@ def upu_risk_symmetric(
             "The 'loss' parameter of upu_risk_symmetric must satisfy Eq. (3), "
             f"l(t, +1) + l(t, -1) = 1. Got {loss.name!r} instead; use upu_risk for it."
         )
+    scores_p = _scores(scores_p, "p", "upu_risk_symmetric")
+    scores_u = _scores(scores_u, "u", "upu_risk_symmetric")
     return prior * _mean(2 * loss(scores_p) - 1) + _mean(loss(-scores_u))  # −π inside: 0 if no P
 
 
@@ -106,9 +110,20 @@ def nnpu_risk(
     tensor(0.)
     """
     loss, prior = get_loss(loss, owner="nnpu_risk"), check_prior(prior, "nnpu_risk")
+    scores_p, scores_u = _scores(scores_p, "p", "nnpu_risk"), _scores(scores_u, "u", "nnpu_risk")
     risk_p_plus, risk_p_minus = _mean(loss(scores_p)), _mean(loss(-scores_p))
     r = _mean(loss(-scores_u)) - prior * risk_p_minus
     return prior * risk_p_plus + r.clamp(min=0)
+
+
+def _scores(scores: Tensor, sample: str, owner: str) -> Tensor:
+    """Return scores as floats."""
+    if not isinstance(scores, Tensor) or scores.is_complex():
+        raise ParameterError(
+            f"The 'scores_{sample}' parameter of {owner} must be a torch.Tensor of real numbers. "
+            f"Got {shown(scores)} instead."
+        )
+    return scores if scores.is_floating_point() else scores.float()
 
 
 def _mean(values: Tensor) -> Tensor:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from nnpu.parameters import InputError
+
 if TYPE_CHECKING:
     from nnpu.losses import Loss
     from nnpu.parameters import Sampling
@@ -73,7 +75,7 @@ def partial_risks(
     # Half types overflow when summed, and round the sigmoid loss to 1, with slope 0, from −9 on.
     precise = torch.promote_types(scores.dtype, torch.float32)
     scores = scores.to(precise)
-    losses = torch.stack([loss(scores), loss(-scores)])  # (2, n): as P, as N
+    losses = torch.stack([_losses(loss, scores), _losses(loss, -scores)])  # (2, n): as P, as N
     masks = torch.stack([s == 1, s == 0, s == -1])  # (3, n)
     counts = masks.sum(dim=1).to(precise)  # (3,)
     sums = torch.where(masks[:, None], losses, 0).sum(dim=2)  # (3, 2); 0 · inf never arises
@@ -88,3 +90,14 @@ def partial_risks(
         # Not a matrix product: autocast would round it to half precision.
         u_plus, u_minus = (weights[:, None] * means).sum(dim=0).unbind()
     return PartialRisks(p_plus, p_minus, u_plus, u_minus, n_plus, n_minus, *counts.unbind())
+
+
+def _losses(loss: Loss, margin: Tensor) -> Tensor:
+    values = loss(margin)
+    if not isinstance(values, Tensor) or values.shape != margin.shape:
+        came = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
+        raise InputError(
+            f"The loss {loss.name!r} must return one value per margin, a tensor of shape "
+            f"{tuple(margin.shape)}. Got {came} instead; leave the mean to the risk."
+        )
+    return values

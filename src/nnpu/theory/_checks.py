@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.parameters import ParameterError
+from nnpu.parameters import ParameterError, shown
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -36,7 +36,10 @@ def check_array(
     nnpu.parameters.ParameterError: The 'alpha' parameter of bias_bound must be a float in the
     range (0, inf]: Theorem 2 assumes alpha > 0. Got 0.0 instead.
     """
-    raw = np.asarray(value)
+    try:
+        raw = np.asarray(value)
+    except ValueError:  # rows of different length
+        raw = np.array(None)
     if raw.dtype.kind in "iuf":
         array = raw.astype(np.float64)
         above = array >= low if include_low else array > low
@@ -52,7 +55,7 @@ def check_array(
     )
     raise ParameterError(
         f"The {name!r} parameter of {owner} must be a float in the range {interval}: {because}. "
-        f"Got {came!r} instead."
+        f"Got {shown(came)} instead."
     )
 
 

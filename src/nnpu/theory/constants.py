@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from nnpu.parameters import ParameterError, check_choice, check_number
+from nnpu.parameters import ParameterError, check_choice, check_number, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -134,6 +134,6 @@ def loss_constants(loss: str, score_bound: float | None = None) -> LossConstants
         raise ParameterError(
             f"The 'score_bound' parameter of {owner} must be given for the {name} loss, which has "
             "no upper bound: Section 4 assumes C_g with |g| <= C_g and C_l with l(t, y) <= C_l for "
-            f"|t| <= C_g. Got {score_bound!r} instead."
+            f"|t| <= C_g. Got {shown(score_bound)} instead."
         )
     return _ON_SCORES[name](math.inf)

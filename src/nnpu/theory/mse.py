@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["mse_condition", "mse_reduction_bound", "mse_reduction_integrand", "mse_remainder"]
 
+_LARGEST = 1e100  # squares of larger numbers overflow
+
 
 def mse_reduction_integrand(upu_risk: ArrayLike, r: ArrayLike, risk: ArrayLike) -> Floats:
     """The integrand of Eq. (11): its mean over samples is MSE(R̂_pu) − MSE(R̃_pu).
@@ -43,7 +45,12 @@ def mse_reduction_integrand(upu_risk: ArrayLike, r: ArrayLike, risk: ArrayLike) 
     >>> round(mse_reduction_integrand(-0.1, -0.2, 0.1), 12)
     0.04
     """
-    upu, r, risk = np.asarray(upu_risk, float), np.asarray(r, float), np.asarray(risk, float)
+    owner, because = "mse_reduction_integrand", "a risk of a sample is a number"
+    named = (("upu_risk", upu_risk), ("r", r), ("risk", risk))
+    upu, r, risk = (
+        check_array(name, value, owner, because, low=-_LARGEST, high=_LARGEST)
+        for name, value in named
+    )
     nnpu = upu - np.minimum(r, 0)
     return plain((upu + nnpu - 2 * risk) * np.minimum(r, 0))  # Eq. (11)
 

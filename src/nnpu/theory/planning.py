@@ -6,13 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from nnpu.parameters import ParameterError, check_count, check_number, check_prior
+from nnpu.parameters import ParameterError, check_count, check_number, check_prior, shown
 from nnpu.theory.bounds import convergence_rate
 from nnpu.theory.comparison import break_even_n_n, pu_beats_pn, section_5_n_n
 
 __all__ = ["Comparison", "Plan", "Purchase", "guaranteed_half_width", "plan"]
 
 _OWNER = "plan"
+_LEAST, _MOST = 1e-9, 1e9  # beyond these a plan is no plan, and squares may overflow
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def plan(
     """
     low, high = _prior_range(prior)
     n_p, n_u = check_count("n_p", n_p, _OWNER), check_count("n_u", n_u, _OWNER)
-    cost = check_number("cost_ratio", cost_ratio, _OWNER, low=0, include_low=False)
+    cost = check_number("cost_ratio", cost_ratio, _OWNER, low=_LEAST, high=_MOST)
     middle = (low + high) / 2
     width = guaranteed_half_width(
         middle, n_p, n_u, delta=delta, loss_bound=loss_bound, prior_error=(high - low) / 2
@@ -161,7 +162,7 @@ def plan(
     on_positives = of_p / (n_p * cost) >= of_u / n_u
     purchase = None
     if half_width is not None:
-        wanted = check_number("half_width", half_width, _OWNER, low=0, include_low=False)
+        wanted = check_number("half_width", half_width, _OWNER, low=_LEAST, high=_MOST)
         sampling = wanted - loss_bound * (high - low) / 2
         purchase = _purchase(wanted, sampling, middle, n_p, n_u, delta, loss_bound, cost)
     return Plan(
@@ -212,8 +213,11 @@ def guaranteed_half_width(
     >>> round(guaranteed_half_width(0.5, 100, 10_000), 4)
     0.1365
     """
-    check_prior(prior, "guaranteed_half_width")
-    scale = _scale(delta, loss_bound, "guaranteed_half_width")
+    owner = "guaranteed_half_width"
+    check_prior(prior, owner)
+    n_p, n_u = (check_number(name, n, owner, low=1) for name, n in (("n_p", n_p), ("n_u", n_u)))
+    check_number("prior_error", prior_error, owner, low=0, high=1)
+    scale = _scale(delta, loss_bound, owner)
     return scale * float(convergence_rate(prior, n_p, n_u, sharp=True)) + loss_bound * prior_error
 
 
@@ -228,6 +232,7 @@ def _scale(delta: float, loss_bound: float, owner: str) -> float:
             f"The 'loss_bound' parameter of {owner} must be finite: Theorem 2 assumes C_l with "
             "0 <= l(t, y) <= C_l. Got inf instead."
         )
+    check_number("loss_bound", bound, owner, low=_LEAST, high=_MOST)
     part = total
     for _ in range(50):  # a contraction: its slope is below 1/4
         part = total - (part / 2) ** 4
@@ -235,6 +240,11 @@ def _scale(delta: float, loss_bound: float, owner: str) -> float:
 
 
 def _prior_range(prior: float | tuple[float, float]) -> tuple[float, float]:
+    if isinstance(prior, tuple) and len(prior) != 2:
+        raise ParameterError(
+            f"The 'prior' parameter of {_OWNER} must be a float or a range (low, high). "
+            f"Got {shown(prior)} instead."
+        )
     low, high = prior if isinstance(prior, tuple) else (prior, prior)
     low, high = check_prior(low, _OWNER), check_prior(high, _OWNER)
     if low > high:

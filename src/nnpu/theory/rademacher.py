@@ -79,7 +79,8 @@ def rademacher_finite(n_functions: ArrayLike, score_bound: ArrayLike, n: ArrayLi
     0.2884
     """
     owner = "rademacher_finite"
-    m = check_array("n_functions", n_functions, owner, "a class has a function", low=1)
+    because = "a finite class has at least one function"
+    m = check_array("n_functions", n_functions, owner, because, low=1, include_high=False)
     because = "Massart's lemma takes functions with |g| <= score_bound"
     bound = check_array("score_bound", score_bound, owner, because, low=0, include_high=False)
     return plain(bound * np.sqrt(2 * np.log(m) / check_counts("n", n, owner)))
@@ -159,6 +160,8 @@ def rademacher_empirical(
     """
     owner = "rademacher_empirical"
     draws = check_count("draws", draws, owner, low=2)
+    if random_state is not None:
+        random_state = check_count("random_state", random_state, owner, low=0)
     rng = np.random.default_rng(random_state)
     if callable(supremum):
         if n is None:
@@ -170,7 +173,7 @@ def rademacher_empirical(
         signs = rng.choice([-1.0, 1.0], size=(draws, n))
         suprema = np.array([float(supremum(row)) for row in signs])
     else:
-        values = np.asarray(supremum, dtype=np.float64)
+        values = _scores(supremum)
         if values.ndim != 2 or values.size == 0:
             raise InputError(
                 f"The scores of a finite class must have shape (n_functions, n). Got "
@@ -179,5 +182,17 @@ def rademacher_empirical(
         n = values.shape[1]
         signs = rng.choice([-1.0, 1.0], size=(draws, n))
         suprema = (signs @ values.T).max(axis=1) / n
+    if not np.isfinite(suprema).all():
+        raise InputError(f"{owner}: a supremum is NaN or infinite; so are scores of the class.")
     error = float(suprema.std(ddof=1)) / math.sqrt(draws)
     return RademacherEstimate(float(suprema.mean()), error, n, draws)
+
+
+def _scores(scores: ArrayLike) -> NDArray[np.float64]:
+    try:
+        values = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"The scores of a finite class must be numbers ({error}).") from error
+    if not np.isfinite(values).all():
+        raise InputError("The scores of a finite class hold NaN or infinite values.")
+    return values

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from nnpu.parameters import ParameterError, check_choice
+from nnpu.parameters import ParameterError, check_choice, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -39,7 +39,7 @@ def check_optimizer(optimizer: Any, owner: str) -> Callable[..., Optimizer]:
         return optimizer  # type: ignore[no-any-return]
     raise ParameterError(
         f"The 'optimizer' parameter of {owner} must be a str among {sorted(OPTIMIZERS)} or a torch "
-        f"optimiser class. Got {optimizer!r} instead."
+        f"optimiser class. Got {shown(optimizer)} instead."
     )
 
 

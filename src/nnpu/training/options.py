@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from torch import nn
 
-from nnpu.parameters import ParameterError, check_choice, check_count, check_number
+from nnpu.parameters import ParameterError, check_choice, check_count, check_number, shown
 
 __all__ = ["DEFAULT_TRAINING", "EpochEnd", "Training"]
 
@@ -92,10 +92,15 @@ class Training:
         if not isinstance(self.checkpoint, str | os.PathLike | None):
             raise ParameterError(
                 f"The 'checkpoint' parameter of {owner} must be the path of a folder or None. "
-                f"Got {self.checkpoint!r} instead."
+                f"Got {shown(self.checkpoint)} instead."
             )
         if not isinstance(self.checkpoint_every, timedelta):
             check_count("checkpoint_every", self.checkpoint_every, owner)
+        if self.on_epoch_end is not None and not callable(self.on_epoch_end):
+            raise ParameterError(
+                f"The 'on_epoch_end' parameter of {owner} must be a callable or None. "
+                f"Got {shown(self.on_epoch_end)} instead."
+            )
         if self.patience is not None:
             check_count("patience", self.patience, owner)
             check_number(

@@ -11,13 +11,23 @@ from nnpu.parameters import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["as_numbers", "as_text", "as_truth", "distinct", "is_string", "label_codes"]
+__all__ = [
+    "LARGEST",
+    "as_numbers",
+    "as_text",
+    "as_truth",
+    "check_type",
+    "distinct",
+    "is_plain",
+    "is_string",
+    "label_codes",
+]
 
 #: What stands for "not known" in a table; "?" is the census files' way.
 _MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "none")
 _TRUE = ("true", "yes", "t", "y")
 _FALSE = ("false", "no", "f", "n")
-_LARGEST = float(np.finfo(np.float32).max)
+LARGEST = float(np.finfo(np.float32).max)
 
 
 def as_text(cells: Any) -> Any:
@@ -72,11 +82,11 @@ def as_numbers(cells: Any, name: str, first: int = 0) -> NDArray[np.float64]:
     else:
         numbers = cells.cast(pa.float64(), safe=False)
     values: NDArray[np.float64] = numbers.to_numpy(zero_copy_only=False)
-    too_large = np.flatnonzero(np.abs(values) > _LARGEST)  # False for NaN
+    too_large = np.flatnonzero(np.abs(values) > LARGEST)  # False for NaN
     if too_large.size:
         raise InputError(
             f"Column {name!r}, row {first + int(too_large[0]) + 1}: a number is too large (over "
-            f"{_LARGEST:.1e}); correct it or leave the cell empty."
+            f"{LARGEST:.1e}); correct it or leave the cell empty."
         )
     return values
 
@@ -103,10 +113,9 @@ def as_truth(cells: Any, name: str, first: int = 0) -> NDArray[np.float64]:
     >>> as_truth(pa.array(["Yes", "no", ""]), "smoker")
     array([ 1.,  0., nan])
     """
-    import pyarrow as pa
-
     if not is_string(cells.type):
-        return as_numbers(cells.cast(pa.uint8()), name, first)
+        numbers = as_numbers(cells, name, first)
+        return np.where((numbers == 0) | (numbers == 1), numbers, np.nan)
     values, inverse = distinct(cells)
     codes = [
         1.0 if value.lower() in _TRUE else 0.0 if value.lower() in _FALSE else np.nan
@@ -133,6 +142,7 @@ def label_codes(cells: Any, name: str, source: str, first: int = 0) -> NDArray[n
     """
     import pyarrow as pa
 
+    check_type(name, cells.type)
     if pa.types.is_boolean(cells.type):
         cells = cells.cast(pa.uint8())
     values, inverse = distinct(cells)
@@ -181,6 +191,38 @@ def is_string(kind: Any) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def is_plain(kind: Any) -> bool:
+    """Return whether cells of a pyarrow type are numbers, strings, yes or no, or nothing."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    types = pa.types
+    numbers = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal)
+    return is_string(kind) or any(test(kind) for test in (*numbers, types.is_null))
+
+
+def check_type(name: str, kind: Any) -> None:
+    """Raise `InputError` for a column that holds dates, or something that is no cell at all."""
+    import pyarrow as pa
+
+    if pa.types.is_temporal(kind):
+        raise InputError(dates_refused(name, str(kind)))
+    if not is_plain(kind):
+        raise InputError(
+            f"Column {name!r} holds {kind} cells; turn it into numbers or strings, or leave it out "
+            f"with --drop {name}."
+        )
+
+
+def dates_refused(name: str, example: str) -> str:
+    """Say why dates are no features, and what to do."""
+    return (
+        f"Column {name!r} holds dates ({example}), whose meaning cannot be guessed; turn it into a "
+        f"number, such as days before today or the month, or leave it out with --drop {name}."
+    )
 
 
 def _first_non_number(cells: Any) -> tuple[int, str]:

@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from nnpu.data.columns.cells import as_numbers, as_text, is_string
+from nnpu.data.columns.cells import (
+    as_numbers,
+    as_text,
+    check_type,
+    dates_refused,
+    is_plain,
+    is_string,
+)
 from nnpu.data.columns.kinds import (
     BUCKETS,
     MOST_CATEGORIES,
@@ -46,6 +53,8 @@ def is_unique(cells: Any) -> bool:
     """Return whether every cell is there and no two are equal."""
     import pyarrow.compute as pc
 
+    if not is_plain(cells.type):
+        return False
     text = as_text(cells)
     return bool(text.null_count == 0 and pc.count_distinct(text).as_py() == len(text))
 
@@ -73,7 +82,7 @@ def fit_column(name: str, cells: Any, rows: Any) -> Column:
     >>> fit_column("age", pa.array(["31", "45", ""]), np.arange(3)).told()
     'number; a missing one becomes the median 38, and a column says so'
     """
-    _check_type(name, cells.type)
+    check_type(name, cells.type)
     training = cells.take(rows)
     if not is_string(cells.type):
         return _fit_typed(name, cells, training)
@@ -91,18 +100,6 @@ def fit_column(name: str, cells: Any, rows: Any) -> Column:
         return Number.fit(name, training)
     _refuse_dates(name, values)
     return _fit_strings(name, text, values, training)
-
-
-def _check_type(name: str, kind: Any) -> None:
-    import pyarrow as pa
-
-    if pa.types.is_temporal(kind):
-        raise InputError(_dates(name, str(kind)))
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        raise InputError(
-            f"Column {name!r} holds {kind} cells; turn it into numbers or strings, or leave it out "
-            f"with --drop {name}."
-        )
 
 
 def _fit_typed(name: str, cells: Any, training: Any) -> Column:
@@ -134,14 +131,7 @@ def _refuse_dates(name: str, values: Any) -> None:
 
     looked_at = values[:1000]
     if pc.all(pc.match_substring_regex(looked_at, _DATE)).as_py():
-        raise InputError(_dates(name, repr(looked_at[0].as_py())))
-
-
-def _dates(name: str, example: str) -> str:
-    return (
-        f"Column {name!r} holds dates ({example}), whose meaning cannot be guessed; turn it into a "
-        f"number, such as days before today or the month, or leave it out with --drop {name}."
-    )
+        raise InputError(dates_refused(name, repr(looked_at[0].as_py())))
 
 
 def _fit_strings(name: str, text: Any, values: Any, training: Any) -> Column:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from nnpu.data.columns.cells import as_numbers, as_text, as_truth, distinct
+from nnpu.data.columns.cells import LARGEST, as_numbers, as_text, as_truth, distinct
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -137,7 +137,9 @@ class Number(Column):
         """Fill the gaps and standardise."""
         values = as_numbers(cells, self.name, first)
         gaps = np.isnan(values)
-        filled = (np.where(gaps, self.median, values) - self.centre) / self.scale
+        with np.errstate(over="ignore"):  # cut off below
+            filled = (np.where(gaps, self.median, values) - self.centre) / self.scale
+        filled = filled.clip(-LARGEST, LARGEST)
         return _stack([filled, gaps] if self.missing else [filled])
 
 
@@ -317,6 +319,8 @@ class Matrix(Column):
             block.resize((cells.shape[0], self.features))
             values = block.data
         elif width == self.features and not sparse.issparse(cells) and not self.is_sparse:
+            if np.asarray(cells).dtype.kind not in "biuf":
+                raise InputError(f"{self.name!r} holds {cells.dtype} values; save numbers.")
             with np.errstate(over="ignore"):  # told below
                 block = np.asarray(cells).reshape(len(cells), -1).astype(np.float32)
             values = block

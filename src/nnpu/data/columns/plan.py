@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from nnpu.data.columns.cells import is_plain
 from nnpu.data.columns.guess import fit_column, is_id, is_unique
 from nnpu.data.columns.kinds import KINDS, Column, Dropped, Id, Matrix
 from nnpu.parameters import InputError
@@ -211,4 +212,10 @@ def _cells(batch: Batch, column: Column, source: str) -> Any:
     kind = batch.matrices if isinstance(column, Matrix) else batch.columns
     if column.name not in kind:
         raise InputError(f"{column.name!r} is not of the kind that it was in fit")
-    return kind[column.name]
+    cells = kind[column.name]
+    if kind is batch.columns and not is_plain(cells.type):
+        raise InputError(
+            f"Column {column.name!r} holds {cells.type} cells, not of the kind that it was in fit; "
+            "turn it into numbers or strings."
+        )
+    return cells
