@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -45,6 +46,13 @@ _FOLDS = 5  # one of them is held out
 @click.option("--epochs", type=click.IntRange(min=1), help="Passes over the data.")
 @click.option("--seed", type=click.IntRange(min=0, max=2**31 - 1), default=0, show_default=True)
 @click.option(
+    "--parallel",
+    type=click.Choice(["global", "local"]),
+    default="global",
+    show_default=True,
+    help="What the processes of a torchrun minimise together.",
+)
+@click.option(
     "--config",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     is_eager=True,
@@ -63,11 +71,13 @@ def fit(
     drop: tuple[str, ...],
     epochs: int | None,
     seed: int,
+    parallel: Literal["global", "local"],
     as_json: bool,
 ) -> None:
     """Learn from DATA, a table with labelled positives and unlabelled rows.
 
     DATA is CSV (also .gz), Parquet, NPZ or SVMlight. What each column is, is found out and told.
+    In several processes: torchrun --nproc-per-node 2 -m nnpu fit ...
     """
     from nnpu.cli.labelled import (
         as_prior,
@@ -80,10 +90,11 @@ def fit(
     from nnpu.cli.training import train_and_measure
     from nnpu.data.columns import fit_columns
     from nnpu.estimators.storage import check_target, save
-    from nnpu.training import checkpoints_beside
+    from nnpu.training import DEFAULT_TRAINING, checkpoints_beside
+    from nnpu.training.distributed import is_first
 
     def tell(*lines: str) -> None:
-        if not as_json:
+        if is_first() and not as_json:
             click.echo("\n".join(lines))
 
     given = as_prior(prior, "nnpu fit")
@@ -101,7 +112,8 @@ def fit(
         *(f"  {line}" for line in plan.told()),
     )
     x = plan.transform(batch)
-    with _saying_how_to_go_on(out), checkpoints_beside(out) as training:
+    loop = replace(DEFAULT_TRAINING, parallel=parallel)
+    with _saying_how_to_go_on(out), checkpoints_beside(out, loop) as training:
         fitted = train_and_measure(
             x,
             s,
@@ -122,6 +134,7 @@ def fit(
             "drop": list(drop) or None,
             "epochs": fitted.epochs,
             "seed": seed,
+            "parallel": None if parallel == "global" else parallel,
         }
         command = as_command("fit", str(data), options)
         notes = {
@@ -129,7 +142,7 @@ def fit(
             "log.jsonl": as_log(fitted.events(plan.to_json())),
         }
         save(fitted.classifier, out, columns=plan.to_json(), notes=notes)
-    if as_json:
+    if as_json and is_first():
         result = {
             "model": str(out),
             "sampling": sampling,
