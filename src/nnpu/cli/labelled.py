@@ -196,8 +196,6 @@ def telling_warnings() -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     for message in dict.fromkeys(
-        str(warning.message)
-        for warning in caught
-        if warning.category is UserWarning and is_first()
+        str(warning.message) for warning in caught if warning.category is UserWarning and is_first()
     ):
         click.echo(f"Note: {message}", err=True)

@@ -8,6 +8,7 @@ One process alone is a `World` of size 1, in which all of this does nothing.
 from __future__ import annotations
 
 import os
+import re
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
@@ -268,11 +269,11 @@ def _talking() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        reason = str(error).strip().splitlines()[0]
+        silent = re.search("time[d ]*out", str(error), re.IGNORECASE)
+        what = f"does not answer within {_timeout().seconds} s" if silent else "has ended"
         raise ConnectionError(
-            "Another process of this training does not answer: it has died, or it hangs, or it "
-            "ended with an error of its own, which it has printed. Start all of them again; a run "
-            f"with checkpoints goes on where it was. ({reason})"
+            f"Another process of this training {what}. Look for its own error; then start all of "
+            "them again: with checkpoints the run goes on where it was"
         ) from error
 
 
