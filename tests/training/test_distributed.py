@@ -323,7 +323,7 @@ def test_shared_batch_norm_of_one_process_is_torchs(shape, weighed):
     x = (3 + torch.randn(shape, dtype=torch.float64)).requires_grad_()
     goal = torch.randn(shape, dtype=torch.float64)
     found = []
-    for context in (SharedBatchNorm(lambda t: t[None]), World().normalising()):
+    for context in (SharedBatchNorm(lambda t: t[None], lambda t: t), World().normalising()):
         layer = nn.BatchNorm1d(3, momentum=0.3, affine=weighed).double()
         layer._check_input_dim = lambda _: None  # any number of axes
         with context:
@@ -339,7 +339,7 @@ def test_shared_batch_norm_keeps_the_digits_of_values_far_from_zero():
     torch.manual_seed(0)
     x = 1e4 + torch.randn(1000, 2)
     exact = functional.batch_norm(x.double(), None, None, training=True)
-    with SharedBatchNorm(lambda t: t[None]):
+    with SharedBatchNorm(lambda t: t[None], lambda t: t):
         y = functional.batch_norm(x, None, None, training=True)
     assert (y - exact).abs().max() < 2e-3
 
@@ -347,7 +347,10 @@ def test_shared_batch_norm_keeps_the_digits_of_values_far_from_zero():
 def test_one_row_in_all_processes_is_refused_as_by_torch():
     layer = nn.BatchNorm1d(3)
     nothing = torch.zeros(7)
-    for context in (SharedBatchNorm(lambda t: torch.stack([t, nothing])), World().normalising()):
+    for context in (
+        SharedBatchNorm(lambda t: torch.stack([t, nothing]), lambda t: t),
+        World().normalising(),
+    ):
         with context, pytest.raises(ValueError, match=r"more than (one row|1 value)"):
             layer(torch.zeros(1, 3))
 
@@ -355,6 +358,6 @@ def test_one_row_in_all_processes_is_refused_as_by_torch():
 def test_in_evaluation_batch_norm_uses_its_running_statistics():
     layer = nn.BatchNorm1d(3).eval()
     x = torch.randn(5, 3)
-    with SharedBatchNorm(lambda _: pytest.fail("nothing to exchange")):
+    with SharedBatchNorm(*[lambda _: pytest.fail("nothing to exchange")] * 2):
         found = layer(x)
     assert torch.equal(found, layer(x))

@@ -104,7 +104,9 @@ class World:
         trained = [p for p in parameters if p.requires_grad]
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad.to_dense() for p in trained]
         used = gradients[0].new_tensor([p.grad is not None for p in trained])
-        flat = _all_reduced(torch.cat([*(g.flatten() for g in gradients), used])) / self.size
+        flat = torch.cat([*(g.flatten() for g in gradients), used])
+        _all_reduce_(flat)
+        flat /= self.size
         *means, used = flat.split([*(p.numel() for p in trained), len(trained)])
         for parameter, mean, share in zip(trained, means, used, strict=True):
             if parameter.grad is not None or share > 0:
@@ -112,7 +114,7 @@ class World:
 
     def normalising(self) -> AbstractContextManager[object]:
         """Let batch norm in the body use the statistics of all processes' rows together."""
-        return nullcontext() if self.size == 1 else SharedBatchNorm(_AllGather.apply)
+        return nullcontext() if self.size == 1 else SharedBatchNorm(_all_gathered, _all_reduced)
 
     def any(self, *flags: bool) -> tuple[bool, ...]:
         """Return for each flag whether any process has set it."""
@@ -277,11 +279,22 @@ def _talking() -> Iterator[None]:
         ) from error
 
 
+def _all_reduce_(tensor: Tensor) -> None:
+    with _talking():
+        dist.all_reduce(tensor)
+
+
 def _all_reduced(tensor: Tensor) -> Tensor:
     total = tensor.detach().clone(memory_format=torch.contiguous_format)
-    with _talking():
-        dist.all_reduce(total)
+    _all_reduce_(total)
     return total
+
+
+def _all_gathered(tensor: Tensor) -> Tensor:
+    parts = [torch.empty_like(tensor) for _ in range(dist.get_world_size())]
+    with _talking():
+        dist.all_gather(parts, tensor)
+    return torch.stack(parts)
 
 
 class _Total(torch.autograd.Function):
@@ -295,18 +308,3 @@ class _Total(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         return ctx.size * gradient, None
-
-
-class _AllGather(torch.autograd.Function):
-    """The tensors of all processes, stacked by rank; backwards the sum of what each wants."""
-
-    @staticmethod
-    def forward(ctx: Any, tensor: Tensor) -> Tensor:
-        parts = [torch.empty_like(tensor) for _ in range(dist.get_world_size())]
-        with _talking():
-            dist.all_gather(parts, tensor.contiguous())
-        return torch.stack(parts)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        return _all_reduced(gradient)[dist.get_rank()]
