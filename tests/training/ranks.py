@@ -223,7 +223,7 @@ def other_seed():
 
 
 def checkpoint_in_one_process():
-    options = Training(checkpoint=SCRATCH / "one" if RANK == 0 else None)
+    options = Training(checkpoint=SCRATCH / "lonely" if RANK == 0 else None)
     return run(seeded(lambda: nn.Linear(20, 1)), make_sample(), options=options)
 
 
@@ -270,29 +270,47 @@ def random_net():
     )
 
 
-def interrupted(rank, step, name):
-    """A run in which a process raises, and the run that goes on from there."""
+def going_on(name, model=None):
+    """A run with checkpoints, from the last one of them."""
+    options = Training(
+        checkpoint=SCRATCH / name, checkpoint_every=2, averaging=0.8, validation_fraction=0.2
+    )
+    return run(model or random_net(), make_sample(), options=options)
+
+
+def meeting(model, rank, step, act):
+    """Return a model in whose forward pass of that step a process acts."""
     steps = iter(range(10**6))
 
-    def fail(module, inputs):
+    def hook(module, inputs):
         if module.training and next(steps) == step and rank == RANK:
-            raise Fault
+            act()
 
-    model = random_net()
-    model.register_forward_pre_hook(fail)
-    options = Training(
-        checkpoint=SCRATCH / name,
-        checkpoint_every=2,
-        averaging=0.8,
-        validation_fraction=0.2,
-    )
+    model.register_forward_pre_hook(hook)
+    return model
+
+
+def fail():
+    raise Fault
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def freeze():
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def raised_and_went_on(rank, step, name):
+    """A run in which a process raises, and the run that goes on from there."""
     try:
-        run(model, make_sample(), options=options)
+        going_on(name, meeting(random_net(), rank, step, fail))
     except Fault:
         ended = "fault"
     except ConnectionError as error:
         ended = str(error)
-    return {"ended": ended, **run(random_net(), make_sample(), options=options)}
+    return {"ended": ended, **going_on(name)}
 
 
 def undisturbed():
@@ -301,11 +319,11 @@ def undisturbed():
 
 
 def rank_0_raises():
-    return interrupted(0, 17, "zero")
+    return raised_and_went_on(0, 17, "zero")
 
 
 def rank_1_raises():
-    return interrupted(1, 25, "one-raises")
+    return raised_and_went_on(1, 25, "one")
 
 
 def small(n_features):
@@ -348,29 +366,26 @@ def other_command():
 # Faults that end a process; the other one is watched.
 
 
-def endangered(signal_number):
-    """A run in which rank 1 sends itself a signal at step 7."""
-    steps = iter(range(10**6))
-
-    def act(module, inputs):
-        if next(steps) == 7 and RANK == 1:
-            os.kill(os.getpid(), signal_number)
-
-    model = random_net()
-    model.register_forward_pre_hook(act)
-    return run(model, make_sample())
-
-
 def rank_1_dies():
-    return endangered(signal.SIGKILL)
+    return run(meeting(random_net(), 1, 7, die), make_sample())
 
 
 def rank_1_freezes():
-    return endangered(signal.SIGSTOP)
+    return run(meeting(random_net(), 1, 7, freeze), make_sample())
+
+
+def rank_1_is_killed():
+    """At the first attempt; torchrun then starts both processes again."""
+    attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
+    model = meeting(random_net(), 1, 13, die) if attempt == "0" else random_net()
+    return {"attempt": attempt, **going_on("killed", model)}
 
 
 def main() -> None:
+    """Run the cases that an attempt before this one has not."""
     for name in sys.argv[2:]:
+        if (SCRATCH / f"{name}-{RANK}.pt").exists():
+            continue
         try:
             outcome = globals()[name]()
         except Exception as error:
