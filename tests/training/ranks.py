@@ -382,9 +382,9 @@ def rank_1_is_killed():
 
 
 def main() -> None:
-    """Run the cases that an attempt before this one has not."""
+    """Run the cases that both processes have not finished in an attempt before this one."""
     for name in sys.argv[2:]:
-        if (SCRATCH / f"{name}-{RANK}.pt").exists():
+        if all((SCRATCH / f"{name}-{rank}.pt").exists() for rank in (0, 1)):
             continue
         try:
             outcome = globals()[name]()
