@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
 import os
@@ -90,6 +91,12 @@ def pair(tmp_path_factory):
     return Pair(tmp_path_factory.mktemp("pair"), [*EQUAL, *DIFFERENT, *OTHERS])
 
 
+@functools.cache
+def alone(case):
+    """What one process makes of a case."""
+    return getattr(ranks, case)()
+
+
 def difference(found, expected):
     """Return the norm of the difference of all weights and buffers relative to their own."""
     assert list(found) == list(expected)
@@ -115,19 +122,19 @@ def same(a, b):
 
 @pytest.mark.parametrize("case", EQUAL)
 def test_two_processes_end_where_one_does_by_the_same_branches(pair, case):
-    expected = getattr(ranks, case)()
+    expected = alone(case)
     first, second = pair[case]
     assert same(first, second)
     assert torch.equal(first["branches"], expected["branches"])
     assert difference(first["weights"], expected["weights"]) < EQUAL[case]
     assert len(first["history"]) == len(expected["history"])
-    for row, alone in zip(first["history"], expected["history"], strict=True):
-        assert row == pytest.approx(alone, rel=1e-4, abs=1e-6)
+    for row, one in zip(first["history"], expected["history"], strict=True):
+        assert row == pytest.approx(one, rel=1e-4, abs=1e-6)
 
 
 def test_the_runs_above_take_both_branches():
     for case in set(EQUAL) - {"one_row_in_a_batch"}:
-        assert 0 < getattr(ranks, case)()["branches"].double().mean() < 1
+        assert 0 < alone(case)["branches"].double().mean() < 1
 
 
 def test_processes_share_every_batch_without_overlap():
