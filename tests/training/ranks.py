@@ -302,6 +302,10 @@ def freeze():
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
+def press():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
 def raised_and_went_on(rank, step, name):
     """A run in which a process raises, and the run that goes on from there."""
     try:
@@ -311,6 +315,14 @@ def raised_and_went_on(rank, step, name):
     except ConnectionError as error:
         ended = str(error)
     return {"ended": ended, **going_on(name)}
+
+
+def rank_1_gets_ctrl_c():
+    try:
+        going_on("keyboard", meeting(random_net(), 1, 9, press))
+    except KeyboardInterrupt:
+        ended = "interrupted"
+    return {"ended": ended, **going_on("keyboard")}
 
 
 def undisturbed():

@@ -7,6 +7,7 @@ One process alone is a `World` of size 1, in which all of this does nothing.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -32,7 +33,7 @@ __all__ = ["ALONE", "World", "is_first", "joined", "local_device"]
 
 Value = TypeVar("Value")
 
-_joined = 0  # times that this process has joined a group: each gets names of its own in the store
+_joined = 0  # groups so far: each has names of its own in the store
 
 
 @dataclass(frozen=True)
@@ -240,19 +241,19 @@ def _timeout() -> timedelta:
 
 
 def _join() -> None:
-    # Not there in a torch that was built without them.
+    # Not there in a torch that was built without it.
     from torch.distributed import PrefixStore  # type: ignore[attr-defined]
-    from torch.distributed.rendezvous import rendezvous
 
     global _joined
+    _joined += 1
+    # The store may be the launcher's, which outlives a restart of its processes: names of their
+    # own keep them from reading what the processes before them have left. The launchers of several
+    # machines count restarts differently.
+    one_machine = os.environ.get("GROUP_WORLD_SIZE") == "1"
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") if one_machine else "0"
     timeout = _timeout()
     with _talking():
-        store, rank, size = next(rendezvous("env://", timeout=timeout))
-        # The store may be the launcher's, which outlives a restart of its processes: names of
-        # their own keep them from reading what the processes before them have left. The launchers
-        # of several machines count restarts differently.
-        alone = os.environ.get("GROUP_WORLD_SIZE") == "1"
-        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") if alone else "0"
+        store, rank, size = _rendezvous(timeout)
         dist.init_process_group(
             "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo",
             store=PrefixStore(f"nnpu/{attempt}/{_joined}", store),
@@ -260,9 +261,17 @@ def _join() -> None:
             world_size=size,
             timeout=timeout,
         )
-    _joined += 1
     if torch.cuda.is_available():
         torch.cuda.set_device(local_device())
+
+
+@functools.cache
+def _rendezvous(timeout: timedelta) -> tuple[Any, int, int]:
+    """Return the store where processes leave their addresses, once: it may live in this one."""
+    from torch.distributed.rendezvous import rendezvous
+
+    store, rank, size = next(rendezvous("env://", timeout=timeout))
+    return store, rank, size
 
 
 @contextmanager
@@ -272,7 +281,7 @@ def _talking() -> Iterator[None]:
         yield
     except RuntimeError as error:
         silent = re.search("time[d ]*out", str(error), re.IGNORECASE)
-        what = f"does not answer within {_timeout().seconds} s" if silent else "has ended"
+        what = "does not answer in time" if silent else "has ended"
         raise ConnectionError(
             f"Another process of this training {what}. Look for its own error; then start all of "
             "them again: with checkpoints the run goes on where it was"
