@@ -143,6 +143,21 @@ def sparse_rows():
     return run(net, make_sample(as_sparse=True))
 
 
+def deep(kind=torch.float32):
+    """The 6-layer perceptron at MNIST's width, whose rounding errors Adam magnifies."""
+    sample = make_sample(n_p=500, n_u=4500, d=784)
+    sample.rows.x += 20 * torch.randn(
+        sample.rows.x.shape, generator=torch.Generator().manual_seed(1)
+    )
+    sample.rows.x /= 20
+    net = seeded(lambda: models.mlp(784).to(kind))
+    return run(net, sample, Objective(0.6), epochs=10, batch_size=1000, lr=1e-3)
+
+
+def deep_in_float64():
+    return deep(torch.float64)
+
+
 # The local mode.
 
 

@@ -138,6 +138,29 @@ def test_the_runs_above_take_both_branches():
         assert 0 < alone(case)["branches"].double().mean() < 1
 
 
+@pytest.mark.slow
+def test_a_deep_network_differs_no_more_than_when_one_process_adds_in_another_order(
+    tmp_path, monkeypatch
+):
+    found = Pair(tmp_path, ["deep", "deep_in_float64"])
+    expected = {case: alone(case) for case in ("deep", "deep_in_float64")}
+    epoch = BatchPlan.epoch
+    monkeypatch.setattr(
+        BatchPlan,
+        "epoch",
+        lambda self, number: [torch.cat([b[0::2], b[1::2]]) for b in epoch(self, number)],
+    )
+    reordered = difference(ranks.deep()["weights"], expected["deep"]["weights"])
+    shared = {
+        case: difference(found[case][0]["weights"], expected[case]["weights"]) for case in expected
+    }
+    print(f"{shared}, one process in another order: {reordered}")
+    assert shared["deep_in_float64"] < 1e-10
+    assert 1e-6 < shared["deep"] < 30 * reordered
+    for case, one in expected.items():
+        assert torch.equal(found[case][0]["branches"], one["branches"])
+
+
 def test_processes_share_every_batch_without_overlap():
     groups = [torch.arange(10), torch.arange(10, 47)]
     whole = BatchPlan(groups, batch_size=9, seed=3)
