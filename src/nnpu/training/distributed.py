@@ -300,10 +300,11 @@ def _all_reduced(tensor: Tensor) -> Tensor:
 
 
 def _all_gathered(tensor: Tensor) -> Tensor:
-    parts = [torch.empty_like(tensor) for _ in range(dist.get_world_size())]
+    """Stack vectors of one length."""
+    everyone = tensor.new_empty(dist.get_world_size() * len(tensor))
     with _talking():
-        dist.all_gather(parts, tensor)
-    return torch.stack(parts)
+        dist.all_gather_into_tensor(everyone, tensor)
+    return everyone.view(-1, len(tensor))
 
 
 class _Total(torch.autograd.Function):
