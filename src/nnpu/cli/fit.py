@@ -91,7 +91,7 @@ def fit(
     from nnpu.data.columns import fit_columns
     from nnpu.estimators.storage import check_target, save
     from nnpu.training import DEFAULT_TRAINING, checkpoints_beside
-    from nnpu.training.distributed import is_first
+    from nnpu.training.distributed import is_first, launcher
 
     def tell(*lines: str) -> None:
         if is_first() and not as_json:
@@ -136,7 +136,7 @@ def fit(
             "seed": seed,
             "parallel": None if parallel == "global" else parallel,
         }
-        command = as_command("fit", str(data), options)
+        command = launcher() + as_command("fit", str(data), options)
         notes = {
             "run.toml": as_toml(command, {"data": str(data), **options}),
             "log.jsonl": as_log(fitted.events(plan.to_json())),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from nnpu.risk.partial import Pool
 
-__all__ = ["ALONE", "World", "is_first", "joined", "local_device"]
+__all__ = ["ALONE", "World", "is_first", "joined", "launcher", "local_device"]
 
 Value = TypeVar("Value")
 
@@ -207,6 +207,17 @@ def is_first() -> bool:
     if _has_group():
         return dist.get_rank() == 0
     return not _torchrun() or os.environ["RANK"] == "0"
+
+
+def launcher() -> str:
+    """Return what comes before the command that started this process, if it has others beside it.
+
+    >>> launcher()
+    ''
+    """
+    if not _torchrun():
+        return ""
+    return f"torchrun --nproc-per-node {os.environ['LOCAL_WORLD_SIZE']} -m "
 
 
 def local_device() -> torch.device:
