@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -423,5 +424,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     SCRATCH = Path(sys.argv[1])
+    warnings.simplefilter("error")
     torch.set_num_threads(1)
     main()

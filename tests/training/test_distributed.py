@@ -62,7 +62,6 @@ OTHERS = (
     "classifier",
     "command_line",
     "other_command",
-    "rank_1_is_killed",  # last: it ends the first attempt
 )
 
 
@@ -321,7 +320,9 @@ def test_ctrl_c_in_one_process_stops_all_after_the_same_step_with_a_checkpoint(p
         assert mine["history"] == expected["history"]
 
 
-def test_torchrun_starts_a_killed_process_again_and_the_run_ends_in_the_same_bits(pair):
+@pytest.mark.slow
+def test_torchrun_starts_a_killed_process_again_and_the_run_ends_in_the_same_bits(tmp_path):
+    pair = Pair(tmp_path, ["undisturbed", "rank_1_is_killed"])
     whole, found = pair["undisturbed"], pair["rank_1_is_killed"]
     assert [mine["attempt"] for mine in found] == ["1", "1"]
     for mine, expected in zip(found, whole, strict=True):

@@ -311,11 +311,10 @@ def _all_reduced(tensor: Tensor) -> Tensor:
 
 
 def _all_gathered(tensor: Tensor) -> Tensor:
-    """Stack vectors of one length."""
-    everyone = tensor.new_empty(dist.get_world_size() * len(tensor))
+    everyone = tensor.new_empty(dist.get_world_size(), *tensor.shape)
     with _talking():
-        dist.all_gather_into_tensor(everyone, tensor)
-    return everyone.view(-1, len(tensor))
+        dist.all_gather(list(everyone), tensor)
+    return everyone
 
 
 class _Total(torch.autograd.Function):
