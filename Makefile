@@ -16,8 +16,9 @@ test: .venv/ready  ## everything that must never break
 slow: .venv/ready  ## the tests that take minutes
 	$(BIN)/python -m pytest -q -m slow
 
-torture: .venv/ready  ## 200 SIGKILLs, thousands of odd inputs, threads and processes: an hour
+torture: .venv/ready  ## 200 SIGKILLs, 18 faults of two processes, thousands of odd inputs, threads and processes: an hour
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/torture.py --kills 200
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/torture_ranks.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m slow tests/test_properties.py tests/test_repeatable.py \
 	    tests/training/test_resume.py tests/estimators/test_concurrency.py tests/experiments/test_runner.py
 	$(BIN)/python benchmarks/repeatability.py

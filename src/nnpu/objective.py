@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nnpu.losses import Loss
     from nnpu.parameters import Sampling
     from nnpu.risk import AnyLoss, Risk
+    from nnpu.risk.partial import Pool
 
 __all__ = ["Objective", "PULoss", "flat_scores"]
 
@@ -63,6 +64,7 @@ class Objective:
         self.gamma = check_number("gamma", gamma, owner, low=0, high=1)
         self.sampling: Sampling = check_sampling(sampling, owner)
         self.shares = shares
+        self.pool: Pool | None = None
 
     def with_loss(self, loss: AnyLoss) -> Objective:
         """Return the same objective with another loss."""
@@ -76,6 +78,12 @@ class Objective:
         other.shares = shares
         return other
 
+    def with_pool(self, pool: Pool) -> Objective:
+        """Return the same objective for batches that several processes share."""
+        other = copy.copy(self)
+        other.pool = pool
+        return other
+
     @property
     def tolerance(self) -> float:
         """β, or infinity from prior · sup ℓ on, where nnPU is uPU (rounding cannot undo it)."""
@@ -85,9 +93,18 @@ class Objective:
         """Evaluate a mini-batch, with another loss (the zero-one loss, say) if one is given."""
         s = self.risk.labels(s)
         partial = partial_risks(
-            scores, s, loss or self.loss, sampling=self.sampling, shares=self.shares
+            scores,
+            s,
+            loss or self.loss,
+            sampling=self.sampling,
+            shares=self.shares,
+            pool=self.pool,
         )
         return self.risk.terms(partial, self.prior, self.tolerance)
+
+    def discounted(self, terms: Terms) -> Tensor:
+        """Return what is differentiated, times γ where it is the correction."""
+        return torch.where(terms.corrected, self.gamma * terms.objective, terms.objective)
 
 
 class PULoss(nn.Module):
@@ -168,8 +185,7 @@ class PULoss(nn.Module):
         scores = flat_scores(scores)
         self._check_labels(scores, s)
         terms = self.objective.terms(scores, s)
-        discounted = self.objective.gamma * terms.objective
-        objective = torch.where(terms.corrected, discounted, terms.objective)
+        objective = self.objective.discounted(terms)
         # The value of the risk, exactly, with the gradient of the objective:
         return terms.risk.detach() + (objective - objective.detach())
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import os
 import sys
 from typing import Any
 
@@ -41,6 +42,10 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
+        if cmd_name != "fit" and "TORCHELASTIC_RUN_ID" in os.environ:
+            raise InputError(
+                f"nnpu {cmd_name} is not shared between processes: start it without torchrun."
+            )
         module = importlib.import_module(f"nnpu.cli.{cmd_name}")
         command: click.Command = getattr(module, cmd_name)
         return command

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -46,6 +47,13 @@ _FOLDS = 5  # one of them is held out
 @click.option("--epochs", type=click.IntRange(min=1), help="Passes over the data.")
 @click.option("--seed", type=click.IntRange(min=0, max=2**31 - 1), default=0, show_default=True)
 @click.option(
+    "--parallel",
+    type=click.Choice(["global", "local"]),
+    default="global",
+    show_default=True,
+    help="What the processes of a torchrun minimise together.",
+)
+@click.option(
     "--config",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     is_eager=True,
@@ -66,11 +74,13 @@ def fit(
     epochs: int | None,
     seed: int,
     report: Path | None,
+    parallel: Literal["global", "local"],
     as_json: bool,
 ) -> None:
     """Learn from DATA, a table with labelled positives and unlabelled rows.
 
     DATA is CSV (also .gz), Parquet, NPZ or SVMlight. What each column is, is found out and told.
+    In several processes: torchrun --nproc-per-node 2 -m nnpu fit ...
     """
     from nnpu.cli.labelled import (
         as_prior,
@@ -87,10 +97,11 @@ def fit(
     from nnpu.estimators.storage import check_target, save
     from nnpu.files import write_text
     from nnpu.report.page import render
-    from nnpu.training import checkpoints_beside
+    from nnpu.training import DEFAULT_TRAINING, checkpoints_beside
+    from nnpu.training.distributed import is_first, launcher
 
     def tell(*lines: str) -> None:
-        if not as_json:
+        if is_first() and not as_json:
             click.echo("\n".join(lines))
 
     given = as_prior(prior, "nnpu fit")
@@ -110,7 +121,8 @@ def fit(
         *(f"  {line}" for line in plan.told()),
     )
     x = plan.transform(batch)
-    with _saying_how_to_go_on(out), checkpoints_beside(out) as training:
+    loop = replace(DEFAULT_TRAINING, parallel=parallel)
+    with _saying_how_to_go_on(out), checkpoints_beside(out, loop) as training:
         fitted = train_and_measure(
             x,
             s,
@@ -132,8 +144,9 @@ def fit(
             "epochs": fitted.epochs,
             "seed": seed,
             "report": str(report) if report else None,
+            "parallel": None if parallel == "global" else parallel,
         }
-        command = as_command("fit", str(data), options)
+        command = launcher() + as_command("fit", str(data), options)
         notes = {
             "run.toml": as_toml(command, {"data": str(data), **options}),
             "log.jsonl": as_log(fitted.events(plan.to_json())),
@@ -142,9 +155,9 @@ def fit(
         if report is None:
             notes["report.html"] = page
         save(fitted.classifier, out, columns=plan.to_json(), notes=notes)
-    if report is not None:
+    if report is not None and is_first():
         write_text(report, page)
-    if as_json:
+    if as_json and is_first():
         result = {
             "model": str(out),
             "sampling": sampling,

@@ -202,11 +202,16 @@ def metric_lines(
 
 @contextmanager
 def telling_warnings() -> Iterator[None]:
-    """Print this package's warnings as sentences; leave out those of the libraries below it."""
+    """Print this package's warnings as sentences; leave out those of the libraries below it.
+
+    Of several processes the first prints.
+    """
+    from nnpu.training.distributed import is_first
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
     for message in dict.fromkeys(
-        str(warning.message) for warning in caught if warning.category is UserWarning
+        str(warning.message) for warning in caught if warning.category is UserWarning and is_first()
     ):
         click.echo(f"Note: {message}", err=True)

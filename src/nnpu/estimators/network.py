@@ -26,6 +26,7 @@ from nnpu.parameters import (
 )
 from nnpu.risk import get_risk
 from nnpu.training import DEFAULT_TRAINING, Training, TrainingSample, predict_scores, train
+from nnpu.training.distributed import local_device
 from nnpu.training.loop import forward
 from nnpu.training.optimizers import check_optimizer
 from nnpu.training.seeds import seeded
@@ -79,7 +80,8 @@ class PUClassifier(BasePUClassifier):
         rows, up to 1,024 from 100,000 rows on), and 1,000 steps (one per row, but at least 500,
         where there are fewer rows), but at least 20 epochs (5 above 100,000 rows).
     device : str, default="auto"
-        Where to train; "auto" takes a CUDA device if there is one.
+        Where to train; "auto" takes a CUDA device if there is one. The processes of a torchrun
+        train together, each on a device of its own.
     random_state : int, RandomState or None, default=None
         Decides weights, batches and held-out rows: the same seed on the same machine gives the
         same bits.
@@ -327,7 +329,7 @@ def budget(n_rows: int, batch_size: int | str, epochs: int | str) -> tuple[int, 
 def find_device(device: str | torch.device) -> torch.device:
     """Return the torch device of that name; "auto" is CUDA if there is any, else the CPU."""
     if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return local_device()
     try:
         return torch.empty(0, device=device).device
     except (RuntimeError, AssertionError, TypeError) as error:

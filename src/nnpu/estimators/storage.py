@@ -23,6 +23,7 @@ from nnpu.estimators.strangers import all_finite, parse_json, read_file, read_te
 from nnpu.files import TEMPORARY_PREFIX, sync
 from nnpu.parameters import InputError
 from nnpu.risk import RISKS, Risk
+from nnpu.training.distributed import is_first
 
 if TYPE_CHECKING:
     import os
@@ -48,6 +49,8 @@ def save(
 ) -> Path:
     """Write a fitted classifier to a folder, which appears complete or not at all.
 
+    Of several processes that trained it together the first writes it.
+
     Parameters
     ----------
     classifier : BasePUClassifier
@@ -71,6 +74,8 @@ def save(
     if columns is not None:
         config["columns"] = list(columns)
     target = check_target(folder)
+    if not is_first():
+        return target
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=TEMPORARY_PREFIX, dir=target.parent))
     try:

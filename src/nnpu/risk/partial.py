@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
     from nnpu.losses import Loss
     from nnpu.parameters import Sampling
 
-__all__ = ["PartialRisks", "partial_risks"]
+__all__ = ["PartialRisks", "Pool", "partial_risks"]
+
+#: From the sums of losses, (3, 2), and counts of rows, (3,), of one process to those of all.
+Pool = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ def partial_risks(
     *,
     sampling: Sampling = "two-sample",
     shares: tuple[float, float, float] | None = None,
+    pool: Pool | None = None,
 ) -> PartialRisks:
     """Compute the partial risks of a mini-batch in which the samples are mixed.
 
@@ -61,6 +66,9 @@ def partial_risks(
     shares : tuple of float, optional
         The shares of P, U and N in the one sample. Default: those of this batch, which is right
         for batches drawn at random; a stratified batch needs the shares of the whole data set.
+    pool : callable, optional
+        Puts the sums of losses, shape (3, 2), and the counts of rows, shape (3,), of all processes
+        that share the batch together; the means are taken of what it returns.
 
     Examples
     --------
@@ -79,6 +87,8 @@ def partial_risks(
     masks = torch.stack([s == 1, s == 0, s == -1])  # (3, n)
     counts = masks.sum(dim=1).to(precise)  # (3,)
     sums = torch.where(masks[:, None], losses, 0).sum(dim=2)  # (3, 2); 0 · inf never arises
+    if pool is not None:
+        sums, counts = pool(sums, counts)
     means = sums / counts.clamp(min=1)[:, None]
     (p_plus, p_minus), (u_plus, u_minus), (n_plus, n_minus) = (row.unbind() for row in means)
     if sampling == "one-sample":

@@ -22,6 +22,8 @@ __all__ = ["BatchPlan", "derive_seed"]
 def derive_seed(*keys: int) -> int:
     """Return a 63-bit seed that depends on all keys and in which no two runs of keys collide.
 
+    Zeros at the end do not count.
+
     >>> derive_seed(0, 1) != derive_seed(1, 0)
     True
     """
@@ -48,6 +50,8 @@ class BatchPlan:
         Where the shuffles come from.
     least : int, default=1
         Rows of each sample that every batch holds at the least.
+    rank, size : int, default=0, 1
+        Which of how many processes this is; each gets every `size`-th row of every batch.
 
     Examples
     --------
@@ -60,19 +64,22 @@ class BatchPlan:
     batch_size: int
     seed: int
     least: int = 1
+    rank: int = 0
+    size: int = 1
 
     def __len__(self) -> int:
         n_rows = sum(len(group) for group in self.groups)
         return max(1, -(-n_rows // self.batch_size))
 
     def epoch(self, epoch: int) -> list[Tensor]:
-        """Return the row indices of every batch of an epoch, in order."""
+        """Return the row indices of every batch of an epoch, or this process's share, in order."""
         dealt = [
             self._deal(group, np.random.default_rng([self.seed, epoch, number]))
             for number, group in enumerate(self.groups)
             if len(group)
         ]
-        return [torch.cat(parts) for parts in zip(*dealt, strict=True)]
+        batches = (torch.cat(parts) for parts in zip(*dealt, strict=True))
+        return [batch[self.rank :: self.size] for batch in batches]
 
     def _deal(self, group: Tensor, generator: np.random.Generator) -> Sequence[Tensor]:
         times = max(1, -(-len(self) * min(self.least, len(group)) // len(group)))

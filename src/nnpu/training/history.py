@@ -9,12 +9,14 @@ import torch
 
 from nnpu.losses import LOSSES
 from nnpu.parameters import InputError
+from nnpu.training.distributed import ALONE
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from nnpu.objective import Objective
     from nnpu.risk import Terms
+    from nnpu.training.distributed import World
 
 __all__ = ["EpochRecord", "evaluate"]
 
@@ -69,7 +71,7 @@ class EpochRecord:
             record._corrected = list(state["corrected"].to(device).unbind())
         return record
 
-    def summary(self, objective: Objective, epoch: int) -> dict[str, float]:
+    def summary(self, objective: Objective, epoch: int, world: World = ALONE) -> dict[str, float]:
         """Return the row of history: training risks over all rows as they were scored."""
         values = evaluate(objective, torch.cat(self._scores), torch.cat(self._s))
         if not math.isfinite(values["risk"]):
@@ -77,5 +79,5 @@ class EpochRecord:
                 f"The training risk became {values['risk']} in epoch {epoch}: the run diverged. "
                 "Lower 'lr', or scale the features if the module is your own."
             )
-        corrected = torch.stack(self._corrected).double().mean().item()
+        corrected = world.mean(torch.stack(self._corrected).double().mean().item())
         return {f"train_{name}": value for name, value in values.items()} | {"corrected": corrected}

@@ -12,6 +12,7 @@ from nnpu.data.rows import SparseBatch
 from nnpu.objective import flat_scores
 from nnpu.parameters import InputError
 from nnpu.training.batches import BatchPlan, derive_seed
+from nnpu.training.distributed import ALONE, joined
 from nnpu.training.history import evaluate
 from nnpu.training.identity import run_identity
 from nnpu.training.optimizers import discounted, make_optimizer, set_schedule
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from nnpu.data.rows import Rows
     from nnpu.objective import Objective
     from nnpu.risk import Terms
+    from nnpu.training.distributed import World
     from nnpu.training.run import History
     from nnpu.training.sample import TrainingSample
 
@@ -50,6 +52,8 @@ def train(
     verbose: int = 0,
 ) -> tuple[nn.Module, History]:
     """Train a model by Algorithm 1 and return it with its history.
+
+    The processes of a torchrun, or of a process group, share every mini-batch.
 
     Parameters
     ----------
@@ -106,28 +110,31 @@ def train(
     )
     objective = objective.with_shares(objective.shares or sample.shares)
     sample, held_out = _set_aside(sample, options, seed)
-    plan = BatchPlan(sample.groups, batch_size, seed, options.least_per_batch)
     algorithm = make_optimizer(  # Algorithm 1, line 1
         optimizer, model.parameters(), lr=lr, weight_decay=weight_decay
     )
     warm_up = objective.with_loss("logistic")
-    run = Run(model, algorithm, options)
     with (
+        joined(options.parallel) as world,
         seeded(seed),
-        resumable(run, options, identity),
-        progress_bar(epochs, shown=verbose > 0) as bar,
+        resumable(Run(model, algorithm, options, world), options, identity) as run,
+        progress_bar(epochs, shown=verbose > 0 and world.first) as bar,
     ):
+        plan = BatchPlan(
+            sample.groups, batch_size, seed, options.least_per_batch, world.rank, world.size
+        )
+        objective, warm_up = (aim.with_pool(world.total) for aim in (objective, warm_up))
         while run.epoch < epochs and not run.stopped:  # line 2
-            run.begin_epoch(derive_seed(seed, run.epoch))
+            run.begin_epoch(derive_seed(seed, run.epoch, world.rank))
             for rows in run.batches(plan):  # lines 3 and 4
                 progress = (run.epoch + run.step / len(plan)) / epochs
                 set_schedule(algorithm, lr, options.schedule, progress)
                 aim = warm_up if progress < options.warm_up else objective
-                run.record.add(*train_step(model, sample, rows, aim, algorithm))
+                run.record.add(*train_step(model, sample, rows, aim, algorithm, world))
                 if run.averaged:
                     run.averaged.update_parameters(model)
-            row = {"epoch": run.epoch, **run.record.summary(objective, run.epoch)}
-            row |= _validate(run.current, held_out, objective)
+            row = {"epoch": run.epoch, **run.record.summary(objective, run.epoch, world)}
+            row |= _validate(run.current, held_out, objective, world)
             bar.update(row)
             run.end_epoch(row)
     return run.result(), run.history
@@ -139,18 +146,24 @@ def train_step(
     rows: Tensor,
     objective: Objective,
     optimizer: Optimizer,
+    world: World = ALONE,
 ) -> tuple[Tensor, Tensor, Terms]:
     """Lines 5 to 10 of Algorithm 1 on one mini-batch, P and U in one forward pass.
 
-    The branch is chosen on the device. Only a discount γ < 1 needs to know it here.
+    The branch is chosen on the device. Only a discount γ < 1 needs to know it here. `rows` are
+    those of this process; it returns their scores and labels.
     """
     model.train()
-    scores = forward(model, sample.rows.take(rows))
+    with world.normalising():
+        scores = forward(model, sample.rows.take(rows))
     s = sample.s[rows].to(scores.device)
-    terms = objective.terms(scores, s)  # line 5: r ≥ −β or not
+    terms = objective.with_pool(world.pool).terms(scores, s)  # line 5: r ≥ −β or not
     optimizer.zero_grad(set_to_none=True)
-    terms.objective.backward()  # lines 6 and 9
-    if objective.gamma < 1 and terms.corrected.item():
+    # Departs from the paper: with a branch in each process γ discounts its share of the gradient.
+    aim = objective.discounted(terms) if world.local else terms.objective
+    aim.backward()  # lines 6 and 9
+    world.average_gradients(model.parameters())
+    if objective.gamma < 1 and not world.local and terms.corrected.item():
         with discounted(optimizer, objective.gamma):  # line 10
             optimizer.step()
     else:
@@ -209,10 +222,11 @@ def _set_aside(
 
 
 def _validate(
-    model: nn.Module, held_out: TrainingSample | None, objective: Objective
+    model: nn.Module, held_out: TrainingSample | None, objective: Objective, world: World
 ) -> dict[str, float]:
     if held_out is None:
         return {}
-    scores = predict_scores(model, held_out.rows, index=held_out.index)
-    values = evaluate(objective, scores, held_out.s[held_out.index])
+    index = held_out.index[world.rank :: world.size]
+    scores = predict_scores(model, held_out.rows, index=index)
+    values = evaluate(objective, scores, held_out.s[index])
     return {f"valid_{name}": value for name, value in values.items()}

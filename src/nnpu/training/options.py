@@ -42,10 +42,15 @@ class Training:
         The validation risk to go by: of the surrogate loss, or of the zero-one loss.
     least_per_batch : int, default=1
         Rows of each sample that every batch holds at the least; see `BatchPlan`.
+    parallel : {"global", "local"}, default="global"
+        What several processes minimise together. "global": the risk of the whole mini-batch, the
+        same as one process does. "local": each corrects its own share of r, which bounds that risk
+        from above and lets processes take different branches of Algorithm 1.
     on_epoch_end : callable, optional
         Called with the newest row of the history and the model; return True to stop. Numbers that
         it adds to the row become part of the history; what it keeps elsewhere is not in a
         checkpoint. A resumed run may call it again for the last epoch before the interruption.
+        Of several processes the first calls it, and the others take over the row.
     checkpoint : path-like, optional
         A folder for checkpoints. If it holds one of the same run (data, model, objective, options
         and seed), that run goes on where it was and ends in the same bits as if it had never
@@ -69,6 +74,7 @@ class Training:
     patience: int | None = None
     monitor: Literal["risk", "zero_one"] = "zero_one"
     least_per_batch: int = 1
+    parallel: Literal["global", "local"] = "global"
     on_epoch_end: EpochEnd | None = None
     checkpoint: str | os.PathLike[str] | None = None
     checkpoint_every: int | timedelta = timedelta(seconds=30)
@@ -78,6 +84,7 @@ class Training:
         owner = "Training"
         check_choice("schedule", self.schedule, owner, ["constant", "cosine"])
         check_choice("monitor", self.monitor, owner, ["risk", "zero_one"])
+        check_choice("parallel", self.parallel, owner, ["global", "local"])
         check_number("warm_up", self.warm_up, owner, low=0, high=1)
         check_number("averaging", self.averaging, owner, low=0, high=1, include_high=False)
         check_number(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from nnpu.parameters import InputError
 from nnpu.training.checkpoint import CheckpointFolder, partial_folder
+from nnpu.training.distributed import is_first
 from nnpu.training.identity import difference
 from nnpu.training.options import DEFAULT_TRAINING, Training
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
 
+    from nnpu.training.distributed import World
     from nnpu.training.identity import Identity
     from nnpu.training.run import Run
 
@@ -51,42 +53,51 @@ def checkpoints_beside(
     """
     folder = partial_folder(target)
     yield replace(training, checkpoint=folder, keep_checkpoint=True)
-    if folder.is_dir():
+    if folder.is_dir() and is_first():
         with CheckpointFolder(folder) as finished:
             finished.remove()
 
 
 @contextmanager
-def resumable(run: Run, options: Training, identity: Callable[[], Identity]) -> Iterator[None]:
+def resumable(run: Run, options: Training, identity: Callable[[], Identity]) -> Iterator[Run]:
     """Take the run back to its last checkpoint, if it has one, and write others in the body.
 
     Parameters
     ----------
     run : Run
-        At its start.
+        At its start. Processes that share it are compared first.
     options : Training
         Where and how often; without ``checkpoint`` nothing is done.
     identity : callable
         Says which run this is; a checkpoint of another one is refused.
     """
+    world = run.world
+    kept = options.checkpoint is not None
+    me = identity() if kept or world.size > 1 else {}
+    world.check_same(me | {"checkpoint option": f"{kept}, {options.keep_checkpoint}"})
     if options.checkpoint is None:
-        yield
+        yield run
         return
-    me = identity()
-    with CheckpointFolder(options.checkpoint) as folder, _Interrupts() as interrupts:
+    me["number of processes"] = str(world.size)
+    with _FirstsFolder(options.checkpoint, world) as folder, _Interrupts() as interrupts:
         _restore(run, folder, me)
         keeper = _Keeper(run, folder, me, options.checkpoint_every)
 
         def after_step() -> None:
-            interrupts.let_through()
-            keeper.save_if_due()
+            interrupted, due = world.any(interrupts.pending, keeper.step_done())
+            if interrupted:
+                interrupts.let_through()
+            if due:
+                keeper.save()
 
         run.after_step = after_step
         try:
-            yield
-            interrupts.let_through()
+            yield run
+            if world.any(interrupts.pending)[0]:
+                interrupts.let_through()
         except KeyboardInterrupt:
-            if run.whole:
+            # Several processes can write a checkpoint only where all of them stop.
+            if run.whole and (interrupts.through or world.size == 1):
                 keeper.save()
             raise
         if options.keep_checkpoint:
@@ -95,7 +106,34 @@ def resumable(run: Run, options: Training, identity: Callable[[], Identity]) -> 
             folder.remove()
 
 
-def _restore(run: Run, folder: CheckpointFolder, me: Identity) -> None:
+class _FirstsFolder:
+    """A checkpoint folder that the first process alone opens and writes, on behalf of all."""
+
+    def __init__(self, path: str | os.PathLike[str], world: World) -> None:
+        self.path, self._world = path, world
+
+    def __enter__(self) -> _FirstsFolder:
+        self._world.from_first(self._open)
+        return self
+
+    def _open(self) -> None:
+        self._folder = CheckpointFolder(self.path)
+
+    def __exit__(self, *error: object) -> None:
+        if self._world.first:
+            self._folder.__exit__(*error)
+
+    def load(self) -> dict[str, Any] | None:
+        return self._world.from_first(lambda: self._folder.load())
+
+    def save(self, state: dict[str, Any]) -> None:
+        self._world.from_first(lambda: self._folder.save(state))
+
+    def remove(self) -> None:
+        self._world.from_first(lambda: self._folder.remove())
+
+
+def _restore(run: Run, folder: _FirstsFolder, me: Identity) -> None:
     found = folder.load()
     if found is None:
         return
@@ -113,19 +151,17 @@ class _Keeper:
     """Saves a run whenever so many steps, or so much time, have passed."""
 
     def __init__(
-        self, run: Run, folder: CheckpointFolder, identity: Identity, every: int | timedelta
+        self, run: Run, folder: _FirstsFolder, identity: Identity, every: int | timedelta
     ) -> None:
         self.run, self.folder, self.identity, self.every = run, folder, identity, every
         self._steps, self._since = 0, time.monotonic()
 
-    def save_if_due(self) -> None:
+    def step_done(self) -> bool:
+        """Count a step; return whether it is time for a checkpoint."""
         self._steps += 1
         if isinstance(self.every, timedelta):
-            due = time.monotonic() - self._since >= self.every.total_seconds()
-        else:
-            due = self._steps >= self.every
-        if due:
-            self.save()
+            return time.monotonic() - self._since >= self.every.total_seconds()
+        return self._steps >= self.every
 
     def save(self) -> None:
         self.folder.save({"identity": self.identity, "run": self.run.state()})
@@ -139,7 +175,7 @@ class _Interrupts:
     """
 
     def __enter__(self) -> _Interrupts:
-        self._pending = False
+        self.pending, self.through = False, False
         self._previous: Any = None
         if threading.current_thread() is threading.main_thread():  # others get no signals
             self._previous = signal.getsignal(signal.SIGINT)
@@ -152,12 +188,12 @@ class _Interrupts:
             signal.signal(signal.SIGINT, self._previous)
 
     def _hold(self, number: int, frame: Any) -> None:
-        if self._pending:
+        if self.pending:
             self._previous(number, frame)
-        self._pending = True
+        self.pending = True
 
     def let_through(self) -> None:
-        """Raise what was held back."""
-        if self._pending:
-            self._pending = False
+        """Raise what was held back, here or in another process."""
+        self.pending, self.through = False, True
+        if callable(self._previous):
             self._previous(signal.SIGINT, None)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+from nnpu.training.distributed import ALONE
 from nnpu.training.history import EpochRecord
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
     from nnpu.training.batches import BatchPlan
+    from nnpu.training.distributed import World
     from nnpu.training.options import Training
 
 __all__ = ["History", "Run"]
@@ -37,10 +39,14 @@ class Run:
         𝒜.
     options : Training
         Averaging and early stopping.
+    world : World, optional
+        The processes that share the run.
     """
 
-    def __init__(self, model: nn.Module, optimizer: Optimizer, options: Training) -> None:
-        self.model, self.optimizer, self.options = model, optimizer, options
+    def __init__(
+        self, model: nn.Module, optimizer: Optimizer, options: Training, world: World = ALONE
+    ) -> None:
+        self.model, self.optimizer, self.options, self.world = model, optimizer, options, world
         self.averaged = _average_of(model, options.averaging)
         self.best = _Best()
         self.history: History = []
@@ -72,16 +78,19 @@ class Run:
 
     def end_epoch(self, row: dict[str, float]) -> None:
         """Add a row to the history, and stop if the options say so."""
-        asked = self.options.on_epoch_end is not None and self.options.on_epoch_end(
-            row, self.current
-        )
+        row, asked = self.world.from_first(lambda: self._tell(row))
         patience = self.options.patience
         if patience is not None:
             self.best.note(row[f"valid_{self.options.monitor}"], self.epoch, self.current)
         late = patience is not None and self.epoch - self.best.epoch >= patience
         self.history.append(row)
-        self.stopped = bool(asked) or late
+        self.stopped = asked or late
         self.epoch, self.step = self.epoch + 1, 0
+
+    def _tell(self, row: dict[str, float]) -> tuple[dict[str, float], bool]:
+        tell = self.options.on_epoch_end
+        stop = tell is not None and bool(tell(row, self.current))
+        return row, stop
 
     def result(self) -> nn.Module:
         """Return the model with its best weights if those were kept, else as it is."""
@@ -90,7 +99,7 @@ class Run:
         return self.current
 
     def state(self) -> dict[str, Any]:
-        """Return all that a later process needs to go on from here."""
+        """Return all that later processes need to go on from here."""
         return {
             "epoch": self.epoch,
             "step": self.step,
@@ -101,8 +110,9 @@ class Run:
             "optimizer": self.optimizer.state_dict(),
             "averaged": self.averaged.state_dict() if self.averaged else None,
             "best": vars(self.best),
-            "record": self.record.state(),
-            "generators": _generators(),
+            "ranks": self.world.gather(
+                {"record": self.record.state(), "generators": _generators()}
+            ),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -118,8 +128,9 @@ class Run:
             self.averaged.load_state_dict(state["averaged"])
         vars(self.best).update(state["best"])
         device = next(self.model.parameters()).device
-        self.record = EpochRecord.restored(state["record"], device)
-        _set_generators(state["generators"])
+        mine = state["ranks"][self.world.rank]
+        self.record = EpochRecord.restored(mine["record"], device)
+        _set_generators(mine["generators"])
 
 
 class _Best:
