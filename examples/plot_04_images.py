@@ -61,7 +61,7 @@ for risk, colour in (("upu", "red"), ("nnpu", "blue")):
         sample.prior,
         module=network,
         risk=risk,
-        epochs=20,
+        epochs=12,
         batch_size=256,
         lr=1e-3,
         random_state=0,

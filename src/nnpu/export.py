@@ -206,9 +206,7 @@ def _metadata(
 
 def _check(model: Any, classifier: BasePUClassifier, rows: Any) -> None:
     """Compare the graph with the classifier, for all rows at once and for one row."""
-    from onnx.reference import ReferenceEvaluator
-
-    session = ReferenceEvaluator(model)
+    session = need("onnx.reference", extra="onnx", owner=_OWNER).ReferenceEvaluator(model)
     for batch in (rows, rows[:1]):
         with np.errstate(over="ignore", invalid="ignore"):  # its sigmoid of far scores
             outputs = session.run(list(_OUTPUTS), {"features": batch})

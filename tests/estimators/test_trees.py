@@ -286,6 +286,7 @@ def test_quick_trees_pass_every_check(estimator, check):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.filterwarnings("ignore:No unlabelled row looks like a positive")
 @pytest.mark.parametrize("classifier", [BoostedPU(prior=0.2), BoostedPU()], ids=str)
 def test_the_default_passes_every_check(classifier):

@@ -128,12 +128,12 @@ class Forest:
         """Return the leaf of one tree in which each row ends."""
         cells, start = X.reshape(-1), np.arange(len(X)) * X.shape[1]
         node = np.full(len(X), root, dtype=np.int32)
-        for _ in range(depth):
-            value = cells[start + self.feature[node]]
-            goes_left = value <= self.threshold[node]  # False for NaN
+        for _ in range(depth):  # `take` is quicker than brackets
+            value = cells.take(start + self.feature.take(node))
+            goes_left = value <= self.threshold.take(node)  # False for NaN
             if missing:
-                goes_left |= np.isnan(value) & self.nan_left[node]
-            node = np.where(goes_left, self.left[node], self.right[node])
+                goes_left |= np.isnan(value) & self.nan_left.take(node)
+            node = np.where(goes_left, self.left.take(node), self.right.take(node))
         return node
 
     def _depths(self) -> list[int]:
