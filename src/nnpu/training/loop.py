@@ -11,14 +11,18 @@ from torch import Tensor, nn
 from nnpu.data.rows import SparseBatch
 from nnpu.objective import flat_scores
 from nnpu.parameters import InputError
-from nnpu.training.batches import BatchPlan, derive_seed
+from nnpu.training.acceleration import accelerated
+from nnpu.training.ahead import reading_ahead
+from nnpu.training.batches import BatchPlan, automatic_blocks, derive_seed
 from nnpu.training.history import evaluate
 from nnpu.training.identity import run_identity
-from nnpu.training.optimizers import discounted, make_optimizer, set_schedule
+from nnpu.training.memory import kept_memory
+from nnpu.training.optimizers import discounted_step, make_optimizer, set_schedule
 from nnpu.training.options import Training
 from nnpu.training.progress import progress_bar
 from nnpu.training.resume import resumable
 from nnpu.training.run import Run
+from nnpu.training.sample import TrainingSample
 from nnpu.training.seeds import seeded
 
 if TYPE_CHECKING:
@@ -30,11 +34,11 @@ if TYPE_CHECKING:
     from nnpu.objective import Objective
     from nnpu.risk import Terms
     from nnpu.training.run import History
-    from nnpu.training.sample import TrainingSample
 
 __all__ = ["forward", "predict_scores", "train", "train_step"]
 
 
+@kept_memory()
 def train(
     model: nn.Module,
     sample: TrainingSample,
@@ -92,24 +96,29 @@ def train(
     )
     objective = objective.with_shares(objective.shares or sample.shares)
     sample, held_out = _set_aside(sample, options, seed)
-    plan = BatchPlan(sample.groups, batch_size, seed, options.least_per_batch)
+    blocks = automatic_blocks(sample.rows) if options.block_rows == "auto" else options.block_rows
+    plan = BatchPlan(sample.groups, batch_size, seed, options.least_per_batch, block_rows=blocks)
     algorithm = make_optimizer(  # Algorithm 1, line 1
         optimizer, model.parameters(), lr=lr, weight_decay=weight_decay
     )
     warm_up = objective.with_loss("logistic")
     run = Run(model, algorithm, options)
+    network = accelerated(model, precision=options.precision, compiled=options.compile)
     with (
+        reading_ahead(sample.rows) as table,
         seeded(seed),
         resumable(run, options, identity),
         progress_bar(epochs, shown=verbose > 0) as bar,
     ):
+        sample = TrainingSample(table, sample.s, sample.index)
         while run.epoch < epochs and not run.stopped:  # line 2
             run.begin_epoch(derive_seed(seed, run.epoch))
-            for rows in run.batches(plan):  # lines 3 and 4
+            batches = table.expect(plan.epoch(run.epoch)[run.step :])
+            for rows in run.batches(batches):  # lines 3 and 4
                 progress = (run.epoch + run.step / len(plan)) / epochs
                 set_schedule(algorithm, lr, options.schedule, progress)
                 aim = warm_up if progress < options.warm_up else objective
-                run.record.add(*train_step(model, sample, rows, aim, algorithm))
+                run.record.add(*train_step(network, sample, rows, aim, algorithm))
                 if run.averaged:
                     run.averaged.update_parameters(model)
             row = {"epoch": run.epoch, **run.record.summary(objective, run.epoch)}
@@ -128,7 +137,7 @@ def train_step(
 ) -> tuple[Tensor, Tensor, Terms]:
     """Lines 5 to 10 of Algorithm 1 on one mini-batch, P and U in one forward pass.
 
-    The branch is chosen on the device. Only a discount γ < 1 needs to know it here.
+    The branch is chosen on the device, and so is the discount γ < 1: nothing waits for it here.
     """
     model.train()
     scores = forward(model, sample.rows.take(rows))
@@ -136,9 +145,8 @@ def train_step(
     terms = objective.terms(scores, s)  # line 5: r ≥ −β or not
     optimizer.zero_grad(set_to_none=True)
     terms.objective.backward()  # lines 6 and 9
-    if objective.gamma < 1 and terms.corrected.item():
-        with discounted(optimizer, objective.gamma):  # line 10
-            optimizer.step()
+    if objective.gamma < 1:
+        discounted_step(optimizer, torch.where(terms.corrected, objective.gamma, 1.0))  # line 10
     else:
         optimizer.step()  # line 7
     return scores, s, terms
@@ -172,8 +180,8 @@ def predict_scores(
     """Return g(x) of the rows of `index` (default all), in order, as a tensor in main memory."""
     model.eval()
     index = torch.arange(len(rows)) if index is None else index
-    with torch.inference_mode():
-        batches = (rows.take(part) for part in index.split(batch_size))
+    with torch.inference_mode(), reading_ahead(rows) as table:
+        batches = (table.take(part) for part in table.expect(index.split(batch_size)))
         parts = [forward(model, batch).float().cpu() for batch in batches]
     return torch.cat(parts) if parts else torch.empty(0)
 
