@@ -47,7 +47,7 @@ def bench(name: str, repeats: int, rows: int | None, as_json: bool) -> None:
             f"{row['seconds']:>10.2f}{row['rows_per_second']:>12,}{row['peak_mb']:>9,}"
         )
     click.echo(
-        "\nThe ratio is the time as a multiple of that of the line it belongs to (1.00); CPU is the\n"
-        "same by the processor's clock. The peak is anonymous memory of the process: mapped files\n"
-        "do not count."
+        "\nThe ratio is the time as a multiple of that of the line it belongs to (1.00); CPU is\n"
+        "the same by the processor's clock. The peak is anonymous memory of the process: mapped\n"
+        "files do not count."
     )

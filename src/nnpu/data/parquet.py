@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-__all__ = ["ParquetRows", "check_same_columns", "parquet_files"]
+__all__ = ["ParquetRows", "check_parquet", "parquet_files"]
 
 _WHOLE = 1 << 30  # bytes: a table that takes no more is kept decoded
 _PART = 1 << 28  # bytes of a larger one that are
@@ -48,28 +48,43 @@ def parquet_files(path: str | os.PathLike[str]) -> list[Path]:
     return files
 
 
-def check_same_columns(first: Any, other: Any, first_file: Path, file: Path) -> None:
-    """Raise `InputError` unless two Arrow schemas have the same columns of the same types.
+def check_parquet(path: str | os.PathLike[str]) -> list[Path]:
+    """Return the Parquet files of `path` if all have the same columns of the same types.
 
     Parameters
     ----------
-    first, other : pyarrow.Schema
-        Of the first file of a folder and of another one; their order does not matter.
-    first_file, file : Path
-        The files, for the message.
+    path : path-like
+        A file or a folder; only the ends of the files, where their columns are listed, are read.
+
+    Raises
+    ------
+    InputError
+        If a file is no Parquet, or lacks a column, or has one more or one of another type.
     """
-    for name in first.names:
-        if name not in other.names:
-            raise InputError(f"{file} has no column {name!r}, which {first_file.name} has.")
-        mine, theirs = first.field(name).type, other.field(name).type
-        if mine != theirs:
-            raise InputError(
-                f"{file}: column {name!r} is {theirs}, and {mine} in {first_file.name}; write all "
-                "files of a folder with the same types."
-            )
-    extra = [name for name in other.names if name not in first.names]
-    if extra:
-        raise InputError(f"{file} has a column {extra[0]!r}, which {first_file.name} has not.")
+    files = parquet_files(path)
+    _same_columns(files, [_read_footer(file) for file in files])
+    return files
+
+
+def _same_columns(files: Sequence[Path], footers: Sequence[Any]) -> Any:
+    """Return the columns of the first file if those of the others are the same, in any order."""
+    schemas = [footer.schema.to_arrow_schema() for footer in footers]
+    first, name_of_first = schemas[0], files[0].name
+    for file, other in zip(files, schemas, strict=True):
+        check_unique(file, other.names)
+        for name in first.names:
+            if name not in other.names:
+                raise InputError(f"{file} has no column {name!r}, which {name_of_first} has.")
+            mine, theirs = first.field(name).type, other.field(name).type
+            if mine != theirs:
+                raise InputError(
+                    f"{file}: column {name!r} is {theirs}, and {mine} in {name_of_first}; write "
+                    "all files of a folder with the same types."
+                )
+        extra = [name for name in other.names if name not in first.names]
+        if extra:
+            raise InputError(f"{file} has a column {extra[0]!r}, which {name_of_first} has not.")
+    return first
 
 
 class ParquetRows(Rows):
@@ -122,11 +137,7 @@ class ParquetRows(Rows):
     ) -> None:
         self.files = parquet_files(path)
         self._metadata = [_read_footer(file) for file in self.files]
-        schemas = [metadata.schema.to_arrow_schema() for metadata in self._metadata]
-        for file, schema in zip(self.files, schemas, strict=True):
-            check_unique(file, schema.names)
-            check_same_columns(schemas[0], schema, self.files[0], file)
-        self._schema = schemas[0]
+        self._schema = _same_columns(self.files, self._metadata)
         chosen = [name for name in self._schema.names if name != label]
         self.columns = tuple(chosen if columns is None else columns)
         for name in (*self.columns, *([] if label is None else [label])):

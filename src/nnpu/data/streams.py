@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.data.csvfile import check_unique, read_batches
+from nnpu.data.csvfile import read_batches
+from nnpu.data.parquet import check_parquet
 from nnpu.data.tables import check_file, read_table
 from nnpu.parameters import InputError
 
@@ -74,7 +75,7 @@ def stream_rows(path: str | os.PathLike[str]) -> Iterator[Batch]:
     name = source.name.lower()
     if name.endswith((".csv", ".csv.gz")):
         yield from _numbered(read_batches(source), source)
-    elif name.endswith(".parquet"):
+    elif source.is_dir() or name.endswith(".parquet"):
         yield from _numbered(_parquet_batches(source), source)
     else:
         yield _from_arrays(source)
@@ -119,13 +120,13 @@ def _parquet_batches(source: Path) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.parquet
 
-    try:
-        # One file, as it is: no reading of folder names as columns.
-        with pyarrow.parquet.ParquetFile(source) as file:
-            check_unique(source, file.schema_arrow.names)
-            yield from file.iter_batches(batch_size=_ROWS)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{source} is not a Parquet file, or is damaged ({error}).") from error
+    for path in check_parquet(source):
+        try:
+            # One file, as it is: no reading of folder names as columns.
+            with pyarrow.parquet.ParquetFile(path) as file:
+                yield from file.iter_batches(batch_size=_ROWS)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"{path} is damaged ({error}).") from error
 
 
 def _from_arrays(source: Path) -> Batch:

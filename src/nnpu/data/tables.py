@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.data.csvfile import check_unique, read_typed
+from nnpu.data.csvfile import read_typed
 from nnpu.data.libsvm import open_text
+from nnpu.data.parquet import check_parquet, parquet_files
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -46,12 +47,13 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     """Read a table; its format is told by the file name.
 
     ``.csv`` and ``.csv.gz`` (UTF-8, a header line, commas), ``.parquet``, ``.npy``, ``.npz``,
-    ``.svm``, ``.libsvm`` and ``.svmlight`` (also with ``.gz``, ``.bz2`` or ``.xz``).
+    ``.svm``, ``.libsvm`` and ``.svmlight`` (also with ``.gz``, ``.bz2`` or ``.xz``); a folder of
+    ``.parquet`` files with the same columns.
 
     Parameters
     ----------
     path : path-like
-        The file.
+        The file, or the folder of Parquet files.
 
     Returns
     -------
@@ -80,7 +82,13 @@ def read_table(path: str | os.PathLike[str]) -> Table:
 
 
 def check_file(source: Path) -> Callable[[Path], dict[str, Any]]:
-    """Return what reads a file of that name; an error if there is no such file, or it is empty."""
+    """Return what reads a file of that name; an error if there is no such file, or it is empty.
+
+    A folder is one of Parquet files.
+    """
+    if source.is_dir():
+        parquet_files(source)
+        return _read_parquet
     reader = _reader(source)
     if not source.is_file():
         raise InputError(f"{source} is not there, or is not a file.")
@@ -117,13 +125,13 @@ def _read_parquet(source: Path) -> dict[str, Any]:
     import pyarrow as pa
     import pyarrow.parquet
 
+    files = check_parquet(source)
     try:
-        # One file, as it is: no reading of folder names as columns.
-        table = pyarrow.parquet.ParquetFile(source).read()
+        # One file after the other, as it is: no reading of folder names as columns.
+        tables = [pyarrow.parquet.ParquetFile(file).read() for file in files]
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{source} is not a Parquet file, or is damaged ({error}).") from error
-    check_unique(source, table.column_names)
-    return _columns(table)
+        raise InputError(f"{source} is damaged ({error}).") from error
+    return _columns(pa.concat_tables([table.select(tables[0].column_names) for table in tables]))
 
 
 def _read_npy(source: Path) -> dict[str, Any]:
