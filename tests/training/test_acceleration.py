@@ -48,6 +48,13 @@ def test_bfloat16_rounds_the_products_and_leaves_weights_and_risk_in_float32():
     assert torch.corrcoef(torch.stack(scores))[0, 1] > 0.98
 
 
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_after_a_validation_the_model_is_in_training_again(precision):
+    """96 of 120 rows are trained on, in 3 batches, 5 times; each moves the running statistics."""
+    model, _ = fit(net(), precision=precision, validation_fraction=0.2)
+    assert model[2].num_batches_tracked == 15
+
+
 def test_bfloat16_takes_sparse_batches_too():
     torch.manual_seed(0)
     table = sparse.csr_array(X.clamp(min=0).numpy())
