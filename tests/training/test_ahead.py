@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from nnpu import models
 from nnpu.data.rows import DenseRows, Rows, as_rows
+from nnpu.objective import Objective
+from nnpu.training import Training, TrainingSample, loop, train
 from nnpu.training.ahead import reading_ahead
 
 X = torch.arange(30.0).reshape(10, 3)
@@ -98,3 +101,43 @@ def test_only_what_is_on_disk_is_read_ahead(tmp_path):
         assert rows.expect(BATCHES) is BATCHES
     with reading_ahead(mapped) as rows:
         assert rows is not mapped
+
+
+def test_a_run_that_was_stopped_within_an_epoch_goes_on_from_disk_in_the_same_bits(
+    tmp_path, monkeypatch
+):
+    """12 steps from a memory map, stopped before the sixth, while the seventh batch is read."""
+    x = np.random.default_rng(0).normal(size=(120, 4)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    sample = TrainingSample(
+        as_rows(np.load(tmp_path / "x.npy", mmap_mode="r")), torch.tensor([1] * 30 + [0] * 90)
+    )
+
+    def run(**options):
+        torch.manual_seed(0)
+        return train(
+            models.mlp(4, (5,)),
+            sample,
+            Objective(0.4),
+            epochs=3,
+            batch_size=30,
+            options=Training(block_rows=4, **options),
+        )
+
+    whole, history = run()
+    step, counter = loop.train_step, iter(range(100))
+
+    def stopped(*arguments):
+        if next(counter) == 5:
+            raise RuntimeError("stopped")
+        return step(*arguments)
+
+    monkeypatch.setattr(loop, "train_step", stopped)
+    checkpoint = {"checkpoint": tmp_path / "run", "checkpoint_every": 1}
+    with pytest.raises(RuntimeError, match="stopped"):
+        run(**checkpoint)
+    monkeypatch.setattr(loop, "train_step", step)
+    resumed, resumed_history = run(**checkpoint)
+    assert resumed_history == history
+    for mine, theirs in zip(resumed.parameters(), whole.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
