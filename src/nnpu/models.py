@@ -235,7 +235,8 @@ def feature_scale(rows: Rows) -> tuple[Tensor, Tensor]:
     (tensor([2., 5.]), tensor([1., 1.]))
     """
     total: Tensor | None = None
-    for part in torch.arange(len(rows)).split(8_192):
+    fit = (1 << 24) * len(rows) // max(1, rows.nbytes)  # into 16 MiB, of which float64 makes more
+    for part in torch.arange(len(rows)).split(min(8_192, max(1, fit))):
         batch = rows.take(part)
         sums = _moments(batch)
         total = sums if total is None else total + sums

@@ -147,11 +147,10 @@ def test_blocks_keep_every_promise_of_a_whole_shuffle(drawn, block_rows, epoch):
 
 @pytest.mark.parametrize("positives", ["scattered", "first"])
 def test_a_block_is_read_in_one_short_stretch_of_the_epoch(positives):
-    """8,000 rows in blocks of 20, windows of 16 blocks: 320 rows, 8 of 200 batches of 40.
+    """8,000 rows in blocks of 20, windows of 8 blocks: 160 rows, 4 of 200 batches of 40.
 
-    A window of U may begin and end within a batch: 10 batches for a block at the most. Scattered
-    positives are a tenth of every block, and read with U: one stretch with a batch of slack at
-    either end, whose windows of P hold 32 ± some rows of the 32 in 8 batches.
+    A window may begin and end within a batch: 5 batches for a block at the most. Scattered
+    positives are a tenth of every block, so that they are read together with U.
     """
     p = torch.arange(0, 8_000, 10) if positives == "scattered" else torch.arange(800)
     u = torch.arange(8_000)[~torch.isin(torch.arange(8_000), p)]
@@ -160,13 +159,13 @@ def test_a_block_is_read_in_one_short_stretch_of_the_epoch(positives):
     for block in range(400):
         used = [step for step, batch in enumerate(batches) if (batch // 20 == block).any()]
         if positives == "scattered" or block >= 40:
-            assert max(used) - min(used) < 12
+            assert max(used) - min(used) <= 5
 
 
-def test_rows_of_sixteen_blocks_are_mixed_and_the_blocks_come_in_a_new_order_each_epoch():
+def test_rows_of_eight_blocks_are_mixed_and_the_blocks_come_in_a_new_order_each_epoch():
     plan = BatchPlan([torch.arange(8_000)], 40, 0, block_rows=20)
     first, second = plan.epoch(0), plan.epoch(1)
-    assert min(len((batch // 20).unique()) for batch in first) >= 8
+    assert min(len((batch // 20).unique()) for batch in first) >= 6
     assert not torch.equal(first[0], second[0])
     order = [int(batch[0]) // 20 for batch in first]
     assert order != sorted(order)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["ParquetRows", "check_parquet", "parquet_files"]
 
 _WHOLE = 1 << 30  # bytes: a table that takes no more is kept decoded
-_PART = 1 << 28  # bytes of a larger one that are
+_PART = 3 << 27  # bytes of a larger one that are: three windows of its shuffle
 
 
 def parquet_files(path: str | os.PathLike[str]) -> list[Path]:
@@ -91,7 +91,7 @@ class ParquetRows(Rows):
     """The numbers of a Parquet file, or of a folder of Parquet files, as rows of float32.
 
     Row groups are decoded when a row of them is taken. A table of up to 1 GiB (as float32) is kept
-    decoded; of a larger one the row groups used last are, 256 MiB of them. The training reads such
+    decoded; of a larger one the row groups used last are, 384 MiB of them. The training reads such
     a table in blocks (see ``block_rows`` of `nnpu.training.Training`), which is quick where a row
     group is no larger than a block: write with ``row_group_size=block_rows``.
 
@@ -210,13 +210,15 @@ class ParquetRows(Rows):
 
         try:
             table = self._open(file).read_row_group(group, columns=list(self.columns))
+            table = table.select(self.columns)
+            if any(kind != pa.float32() for kind in table.schema.types):
+                numbers = pa.schema([(name, pa.float32()) for name in self.columns])
+                table = table.cast(numbers, safe=False)
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"{self.files[file]} is damaged ({error}).") from error
-        by_column = np.empty((len(self.columns), table.num_rows), dtype=np.float32)
-        for row, name in zip(by_column, self.columns, strict=True):
-            row[:] = table.column(name).cast(pa.float32(), safe=False).to_numpy()  # null: NaN
-        # torch turns a matrix by tiles, NumPy value by value.
-        return torch.from_numpy(by_column).T.contiguous().numpy()
+        [batch] = table.combine_chunks().to_batches()
+        rows: NDArray[np.float32] = batch.to_tensor(null_to_nan=True).to_numpy()
+        return rows
 
 
 class _Cache:

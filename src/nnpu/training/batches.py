@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["BatchPlan", "automatic_blocks", "derive_seed"]
 
 _BLOCKS = 1_000  # a number that no sample has: the shuffle of the blocks
-_WINDOW = 16  # blocks whose rows are mixed
+_WINDOW = 8  # blocks whose rows are mixed
 _WHOLE = 1 << 30  # bytes: a table that takes no more is shuffled as a whole
 _BLOCK = 1 << 24  # bytes of a block
 
@@ -77,7 +77,7 @@ class BatchPlan:
         Rows of each sample that every batch holds at the least.
     block_rows : int or None, default=None
         None shuffles each sample as a whole. A number shuffles blocks of so many consecutive rows
-        of the table, and then the rows within every 16 blocks that follow each other, so that a
+        of the table, and then the rows within every 8 blocks that follow each other, so that a
         stretch of batches reads only those blocks; the rows of a batch are in their order.
 
     Examples
