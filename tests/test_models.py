@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -163,3 +164,18 @@ def test_the_default_net_does_not_see_the_units_of_a_feature():
         torch.manual_seed(0)
         scores.append(models.TabularNet(*models.feature_scale(as_rows(table)))(table))
     assert torch.allclose(*scores, atol=1e-3)
+
+
+def test_relu_in_place_changes_no_gradient():
+    """The oracle is the same network with layers that overwrite nothing."""
+    torch.manual_seed(0)
+    x = torch.randn(20, 5)
+    model = models.mlp(5, (6, 6))
+    plain = copy.deepcopy(model)
+    for name, layer in plain.named_children():
+        if isinstance(layer, nn.ReLU):
+            setattr(plain, name, nn.ReLU())
+    for network in (model, plain):
+        network(x).square().sum().backward()
+    for mine, theirs in zip(model.parameters(), plain.parameters(), strict=True):
+        assert torch.equal(mine.grad, theirs.grad)

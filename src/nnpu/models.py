@@ -18,6 +18,8 @@ from nnpu.data.rows import SparseBatch
 from nnpu.parameters import ParameterError, check_choice, check_count, check_number, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from nnpu.data.rows import Rows
 
 __all__ = [
@@ -32,7 +34,13 @@ __all__ = [
     "word_average",
 ]
 
-_ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "softsign": nn.Softsign}
+
+def _relu() -> nn.Module:
+    """In place: what it overwrites, a batch norm's or a product's output, is not needed again."""
+    return nn.ReLU(inplace=True)
+
+
+_ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {"relu": _relu, "softsign": nn.Softsign}
 
 
 def _lecun_normal(layer: nn.Linear | nn.Conv2d) -> nn.Module:
@@ -176,10 +184,10 @@ def all_convolutional() -> nn.Module:
     width = 3
     for channels, kernel, stride in plan:
         convolution = nn.Conv2d(width, channels, kernel, stride, padding=kernel // 2)
-        layers += [_lecun_normal(convolution), nn.BatchNorm2d(channels, eps=2e-5), nn.ReLU()]
+        layers += [_lecun_normal(convolution), nn.BatchNorm2d(channels, eps=2e-5), _relu()]
         width = channels
-    layers += [nn.Flatten(), _lecun_normal(nn.Linear(10 * 8 * 8, 1000)), nn.ReLU()]
-    layers += [_lecun_normal(nn.Linear(1000, 1000)), nn.ReLU(), _lecun_normal(nn.Linear(1000, 1))]
+    layers += [nn.Flatten(), _lecun_normal(nn.Linear(10 * 8 * 8, 1000)), _relu()]
+    layers += [_lecun_normal(nn.Linear(1000, 1000)), _relu(), _lecun_normal(nn.Linear(1000, 1))]
     return nn.Sequential(*layers)
 
 
@@ -242,7 +250,8 @@ def feature_scale(rows: Rows) -> tuple[Tensor, Tensor]:
     (tensor([2., 5.]), tensor([1., 1.]))
     """
     total: Tensor | None = None
-    for part in torch.arange(len(rows)).split(8_192):
+    fit = (1 << 24) * len(rows) // max(1, rows.nbytes)  # into 16 MiB, of which float64 makes more
+    for part in torch.arange(len(rows)).split(min(8_192, max(1, fit))):
         batch = rows.take(part)
         sums = _moments(batch)
         total = sums if total is None else total + sums
@@ -365,10 +374,10 @@ class TabularNet(nn.Module):
         layers: list[nn.Module] = []
         for units in hidden[1:]:
             layers += [nn.BatchNorm1d(width)] if batch_norm else []
-            layers += [nn.ReLU(), FastDropout(dropout), nn.Linear(width, units)]
+            layers += [_relu(), FastDropout(dropout), nn.Linear(width, units)]
             width = units
         layers += [nn.BatchNorm1d(width)] if batch_norm else []
-        layers += [nn.ReLU(), FastDropout(dropout), nn.Linear(width, 1)]
+        layers += [_relu(), FastDropout(dropout), nn.Linear(width, 1)]
         self.rest = nn.Sequential(*layers)
         if self.skip is not None:  # start as the linear model, which starts at zero
             nn.init.zeros_(self.skip.weight)

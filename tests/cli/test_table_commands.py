@@ -80,6 +80,26 @@ def test_every_format_of_the_same_table_gives_the_same_predictions(tmp_path, mod
         assert predict(model, tmp_path / name, tmp_path / "q.csv").read_bytes() == expected
 
 
+def test_a_folder_of_parquet_files_is_fitted_and_scored_like_the_table_it_was(
+    tmp_path, model, people
+):
+    data = people(tmp_path / "people.csv")
+    table = pa.csv.read_csv(data, convert_options=pa.csv.ConvertOptions(null_values=["", "?"]))
+    (tmp_path / "parts").mkdir()
+    for number, start in enumerate((0, 50)):
+        part = table.slice(start, 50 if start == 0 else None)
+        pq.write_table(part, tmp_path / "parts" / f"{number}.parquet")
+    whole = predict(model, data, tmp_path / "whole.csv")
+    parts = predict(model, tmp_path / "parts", tmp_path / "parts.csv")
+    assert [row["id"] for row in predictions(parts)] == [row["id"] for row in predictions(whole)]
+    # Sums of batches of other sizes differ in their last bits.
+    assert column(parts, "score") == pytest.approx(column(whole, "score"), rel=1e-5)
+    out = tmp_path / "from-parts"
+    main(["fit", str(tmp_path / "parts"), "--label", "label", "--out", str(out), *QUICK])
+    again = predict(out, tmp_path / "parts", tmp_path / "again.csv")
+    assert column(again, "score") == pytest.approx(column(whole, "score"), rel=1e-5)
+
+
 def test_predictions_as_parquet_hold_the_same_numbers(tmp_path, model, people):
     data = people(tmp_path / "people.csv")
     text = predict(model, data, tmp_path / "p.csv")

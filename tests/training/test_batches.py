@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nnpu.training.batches import BatchPlan, derive_seed
+from nnpu.data.rows import as_rows
+from nnpu.training.batches import BatchPlan, automatic_blocks, derive_seed
 
 
 def make_plan(sizes, batch_size, *, seed=0, least=1):
@@ -122,3 +124,60 @@ def test_derived_seeds_are_nonnegative_distinct_and_fit_torch():
 @pytest.mark.parametrize("key", [(0,), (0, 0), (0, 0, 0)])
 def test_a_derived_seed_is_the_same_every_time(key):
     assert derive_seed(*key) == derive_seed(*key)
+
+
+# Blocks: reads stay near each other, and all the rest still holds.
+
+
+@given(plans, st.integers(1, 9), st.integers(0, 50))
+def test_blocks_keep_every_promise_of_a_whole_shuffle(drawn, block_rows, epoch):
+    plan, groups = drawn
+    blocks = BatchPlan(groups, plan.batch_size, plan.seed, plan.least, block_rows=block_rows)
+    batches = blocks.epoch(epoch)
+    assert all(map(torch.equal, batches, blocks.epoch(epoch)))
+    assert all(torch.equal(batch, batch.sort().values) for batch in batches)
+    for group in groups:
+        counts = [int(torch.isin(batch, group).sum()) for batch in batches]
+        uses = Counter(torch.cat(batches)[torch.isin(torch.cat(batches), group)].tolist())
+        assert max(counts) - min(counts) <= 1
+        assert min(counts) >= min(plan.least, len(group))
+        assert len(set(uses.values())) == 1
+        assert set(uses) == set(group.tolist())
+
+
+@pytest.mark.parametrize("positives", ["scattered", "first"])
+def test_a_block_is_read_in_one_short_stretch_of_the_epoch(positives):
+    """8,000 rows in blocks of 20, windows of 8 blocks: 160 rows, 4 of 200 batches of 40.
+
+    A window may begin and end within a batch: 5 batches for a block at the most. Scattered
+    positives are a tenth of every block, so that they are read together with U.
+    """
+    p = torch.arange(0, 8_000, 10) if positives == "scattered" else torch.arange(800)
+    u = torch.arange(8_000)[~torch.isin(torch.arange(8_000), p)]
+    batches = BatchPlan([p, u], 40, 0, block_rows=20).epoch(0)
+    assert len(batches) == 200
+    for block in range(400):
+        used = [step for step, batch in enumerate(batches) if (batch // 20 == block).any()]
+        if positives == "scattered" or block >= 40:
+            assert max(used) - min(used) <= 5
+
+
+def test_rows_of_eight_blocks_are_mixed_and_the_blocks_come_in_a_new_order_each_epoch():
+    plan = BatchPlan([torch.arange(8_000)], 40, 0, block_rows=20)
+    first, second = plan.epoch(0), plan.epoch(1)
+    assert min(len((batch // 20).unique()) for batch in first) >= 6
+    assert not torch.equal(first[0], second[0])
+    order = [int(batch[0]) // 20 for batch in first]
+    assert order != sorted(order)
+    assert not torch.equal(
+        first[0], BatchPlan([torch.arange(8_000)], 40, 1, block_rows=20).epoch(0)[0]
+    )
+
+
+def test_only_the_size_of_a_table_decides_whether_there_are_blocks(tmp_path):
+    """1 GiB of float32 is 2²⁸ numbers: 2²⁷ + 1 rows of two are more, and blocks are 16 MiB."""
+    few, many = torch.zeros(1, 2).expand(2**27, 2), torch.zeros(1, 2).expand(2**27 + 1, 2)
+    assert automatic_blocks(as_rows(few)) is None
+    assert automatic_blocks(as_rows(many)) == 2**21
+    file = np.memmap(tmp_path / "x", np.float64, "w+", shape=(2**27 + 1, 2))  # sparse: no disk
+    assert automatic_blocks(as_rows(file)) == 2**21

@@ -79,7 +79,8 @@ def fit(
 ) -> None:
     """Learn from DATA, a table with labelled positives and unlabelled rows.
 
-    DATA is CSV (also .gz), Parquet, NPZ or SVMlight. What each column is, is found out and told.
+    DATA is CSV (also .gz), Parquet (also a folder of files), NPZ or SVMlight; it is read into
+    memory. What each column is, is found out and told.
     In several processes: torchrun --nproc-per-node 2 -m nnpu fit ...
     """
     from nnpu.cli.labelled import (

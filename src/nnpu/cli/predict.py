@@ -40,7 +40,8 @@ def predict(model_dir: Path, data: Path, out: Path, as_json: bool) -> None:
     """Score every row of DATA with the model in MODEL_DIR.
 
     One row for each row of DATA, in its order: the id column if there is one, score, probability,
-    prediction (1 or 0). CSV and Parquet are streamed: memory does not grow with the file.
+    prediction (1 or 0). CSV and Parquet, a file or a folder of files, are streamed: memory does
+    not grow with the data.
     """
     from nnpu.cli.labelled import check_writable
     from nnpu.cli.scoring import load_model, scored_batches

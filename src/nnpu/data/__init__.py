@@ -1,18 +1,20 @@
 """Data: the paper's sets, samplers of PU data, folds, readers of files, rows for a model.
 
 `load` gives a data set with true labels; `sample_pu` and `sample_censored` turn it into PU data;
-`read_table` reads a user's own file.
+`read_table` reads a user's own file; `ParquetRows` and `read_csr` leave a table on disk.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nnpu.data.csr import read_csr, write_csr
 from nnpu.data.dataset import Dataset
 from nnpu.data.epsilon import load_epsilon
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.data.images import load_cifar10, load_digits, load_mnist
 from nnpu.data.newsgroups import WordVectors, load_glove, load_newsgroups
+from nnpu.data.parquet import ParquetRows
 from nnpu.data.sampling import (
     CensoredSample,
     PUSample,
@@ -33,14 +35,17 @@ __all__ = [
     "Dataset",
     "PUSample",
     "PUStratifiedKFold",
+    "ParquetRows",
     "Table",
     "WordVectors",
     "load",
     "load_glove",
     "negative_count",
+    "read_csr",
     "read_table",
     "sample_censored",
     "sample_pu",
+    "write_csr",
 ]
 
 _LOADERS: dict[str, Callable[..., Dataset]] = {

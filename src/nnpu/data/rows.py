@@ -1,19 +1,25 @@
 """Rows of features as the training loop wants them: mini-batches of float32, taken by index.
 
-The whole table is never copied or made dense: `Rows.take` touches the rows it is asked for.
+The whole table is never copied or made dense: `Rows.take` touches the rows it is asked for, so that
+the table may be larger than memory.
 """
 
 from __future__ import annotations
 
+import math
+import mmap
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from scipy import sparse
 from torch import Tensor
 
-__all__ = ["ChosenRows", "DenseRows", "Rows", "SparseBatch", "SparseRows", "as_rows"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["ChosenRows", "DenseRows", "Rows", "SparseBatch", "SparseRows", "as_rows", "is_mapped"]
 
 
 class SparseBatch(NamedTuple):
@@ -52,9 +58,28 @@ class Rows(ABC):
     def __len__(self) -> int:
         """Return the number of rows."""
 
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """The number of rows, then the shape of one: for a table the number of features."""
+
+    @property
+    @abstractmethod
+    def on_disk(self) -> bool:
+        """Whether rows are read from a file when they are taken."""
+
+    @property
+    def nbytes(self) -> int:
+        """What all rows take as mini-batches, wherever they are kept."""
+        return 4 * math.prod(self.shape)
+
     @abstractmethod
     def take(self, indices: Tensor) -> Tensor | SparseBatch:
         """Return the rows of these indices, a tensor of shape (n,), as a float32 mini-batch."""
+
+    def expect(self, batches: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Be told what will be taken next, and return it."""
+        return batches
 
 
 class DenseRows(Rows):
@@ -66,11 +91,23 @@ class DenseRows(Rows):
     def __len__(self) -> int:
         return len(self.x)
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's."""
+        return tuple(self.x.shape)
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether the array is a map of a file."""
+        return is_mapped(self.x)
+
     def take(self, indices: Tensor) -> Tensor:
         """Gather the rows; an array on disk is read only there."""
         if isinstance(self.x, Tensor):
             return self.x.index_select(0, indices.to(self.x.device)).to(torch.float32)
-        return torch.from_numpy(np.asarray(self.x[indices.numpy()], dtype=np.float32))
+        # `take` lets other threads compute meanwhile; indexing by brackets does not.
+        rows = self.x.take(indices.numpy(), axis=0)
+        return torch.from_numpy(rows.astype(np.float32, copy=False))
 
 
 class SparseRows(Rows):
@@ -81,6 +118,21 @@ class SparseRows(Rows):
 
     def __len__(self) -> int:
         return int(self.x.shape[0])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The matrix's."""
+        return tuple(self.x.shape)
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether the non-zeros are in a map of a file."""
+        return is_mapped(self.x.data)
+
+    @property
+    def nbytes(self) -> int:
+        """A value and a column for each non-zero, and where each row begins."""
+        return 12 * int(self.x.nnz) + 8 * len(self)
 
     def take(self, indices: Tensor) -> SparseBatch:
         """Gather the rows, still compressed."""
@@ -110,9 +162,40 @@ class ChosenRows(Rows):
     def __len__(self) -> int:
         return len(self.index)
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of chosen rows, and the table's shape of one."""
+        return (len(self.index), *self.rows.shape[1:])
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether the table is."""
+        return self.rows.on_disk
+
+    @property
+    def nbytes(self) -> int:
+        """As much of the table's as was chosen of its rows."""
+        return self.rows.nbytes * len(self) // max(1, len(self.rows))
+
     def take(self, indices: Tensor) -> Tensor | SparseBatch:
         """Gather from the table behind."""
         return self.rows.take(self.index[indices])
+
+
+def is_mapped(array: Any) -> bool:
+    """Return whether an array, or what it is a view of, is a map of a file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> is_mapped(np.zeros(3))
+    False
+    """
+    while isinstance(array, np.ndarray):
+        if isinstance(array, np.memmap):
+            return True
+        array = array.base
+    return isinstance(array, mmap.mmap)
 
 
 def as_rows(x: Any) -> Rows:
@@ -135,6 +218,6 @@ def as_rows(x: Any) -> Rows:
     if isinstance(x, Tensor):
         return DenseRows(x.detach())
     array = np.asarray(x) if not isinstance(x, np.ndarray) else x
-    if isinstance(array, np.memmap) or not array.flags.writeable:
+    if is_mapped(array) or not array.flags.writeable:
         return DenseRows(array)
     return DenseRows(torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32)))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nnpu.data.csvfile import read_batches
-from nnpu.data.tables import check_file, open_parquet, read_table
+from nnpu.data.parquet import check_parquet, open_parquet
+from nnpu.data.tables import check_file, read_table
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def stream_rows(path: str | os.PathLike[str]) -> Iterator[Batch]:
     name = source.name.lower()
     if name.endswith((".csv", ".csv.gz")):
         yield from _numbered(read_batches(source), source)
-    elif name.endswith(".parquet"):
+    elif source.is_dir() or name.endswith(".parquet"):
         yield from _numbered(_parquet_batches(source), source)
     else:
         yield _from_arrays(source)
@@ -118,10 +119,11 @@ def _numbered(batches: Iterator[Any], source: Path) -> Iterator[Batch]:
 
 
 def _parquet_batches(source: Path) -> Iterator[Any]:
-    with open_parquet(source) as file:
-        for batch in file.iter_batches(batch_size=_ROWS):
-            batch.validate(full=True)  # the reader trusts the file: text may be no UTF-8
-            yield batch
+    for path in check_parquet(source):
+        with open_parquet(path) as file:
+            for batch in file.iter_batches(batch_size=_ROWS):
+                batch.validate(full=True)  # the reader trusts the file: text may be no UTF-8
+                yield batch
 
 
 def _from_arrays(source: Path) -> Batch:

@@ -11,14 +11,15 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from nnpu.data.archives import check_unpacked, open_text
-from nnpu.data.csvfile import check_unique, read_typed
+from nnpu.data.csvfile import read_typed
+from nnpu.data.parquet import check_parquet, open_parquet, parquet_files
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
 
-__all__ = ["Table", "check_file", "open_parquet", "read_table"]
+__all__ = ["Table", "check_file", "read_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +48,13 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     """Read a table; its format is told by the file name.
 
     ``.csv`` and ``.csv.gz`` (UTF-8, a header line, commas), ``.parquet``, ``.npy``, ``.npz``,
-    ``.svm``, ``.libsvm`` and ``.svmlight`` (also with ``.gz``, ``.bz2`` or ``.xz``).
+    ``.svm``, ``.libsvm`` and ``.svmlight`` (also with ``.gz``, ``.bz2`` or ``.xz``); a folder of
+    ``.parquet`` files with the same columns.
 
     Parameters
     ----------
     path : path-like
-        The file.
+        The file, or the folder of Parquet files.
 
     Returns
     -------
@@ -81,7 +83,13 @@ def read_table(path: str | os.PathLike[str]) -> Table:
 
 
 def check_file(source: Path) -> Callable[[Path], dict[str, Any]]:
-    """Return what reads a file of that name; an error if there is no such file, or it is empty."""
+    """Return what reads a file of that name; an error if there is no such file, or it is empty.
+
+    A folder is one of Parquet files.
+    """
+    if source.is_dir():
+        parquet_files(source)
+        return _read_parquet
     reader = _reader(source)
     if not source.is_file():
         raise InputError(f"{source} is not there, or is not a file.")
@@ -115,28 +123,14 @@ def _read_csv(source: Path) -> dict[str, Any]:
 
 
 def _read_parquet(source: Path) -> dict[str, Any]:
-    with open_parquet(source) as file:
-        table = file.read()
-        table.validate(full=True)  # the reader trusts the file: text may be no UTF-8
-        return _columns(table)
+    import pyarrow as pa
 
-
-@contextmanager
-def open_parquet(source: Path) -> Iterator[Any]:
-    """Yield a pyarrow ParquetFile; a damaged one, or one made to fill the memory, is refused."""
-    import pyarrow.parquet
-
-    try:
-        # One file, as it is: no reading of folder names as columns.
-        with pyarrow.parquet.ParquetFile(source) as file:
-            check_unique(source, file.schema_arrow.names)
-            # Fewer bytes than that cannot mean so many cells.
-            check_unpacked(source, file.metadata.num_rows * file.metadata.num_columns)
-            yield file
-    except InputError:
-        raise
-    except Exception as error:  # of Arrow, of the system, of names that are no text
-        raise InputError(f"{source} is not a Parquet file, or is damaged ({error}).") from error
+    tables = []
+    for path in check_parquet(source):
+        with open_parquet(path) as file:
+            tables.append(file.read())
+            tables[-1].validate(full=True)  # the reader trusts the file: text may be no UTF-8
+    return _columns(pa.concat_tables([table.select(tables[0].column_names) for table in tables]))
 
 
 def _read_npy(source: Path) -> dict[str, Any]:

@@ -11,18 +11,17 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     check_random_state,
-    validate_data,
 )
 
 from nnpu import metrics
 from nnpu.calibration import ScoreCalibration
 from nnpu.estimators import cuts
+from nnpu.estimators.features import samples_in_memory, validate
 from nnpu.estimators.labels import encode, fit_labels
 from nnpu.parameters import ParameterError, check_count, check_prior, check_sampling
 from nnpu.prior import estimate_prior
@@ -70,7 +69,8 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, n_features)
-            Features; a network also takes images and other shapes (n, …) that its module takes.
+            Features; a network also takes images and other shapes (n, …) that its module takes,
+            and tables on disk: memory maps, `nnpu.data.ParquetRows`, `nnpu.data.read_csr`.
         y : array-like of shape (n,)
             The PU labels s, under the name that scikit-learn wants. Two values: the greater is
             labelled positive, the other unlabelled. Exactly {−1, 0, 1}: −1 is a known negative.
@@ -238,7 +238,7 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any]:
         """Return what the prior is estimated from: rows, or scores, of P and of U."""
-        return X[codes == 1], X[codes == 0]
+        return samples_in_memory(X, codes, two_samples=self.sampling == "two-sample", seed=seed)
 
     def _positive(self, X: Any) -> NDArray[np.bool_]:
         # In float64: NumPy would round the threshold to the type of the scores.
@@ -312,27 +312,15 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             check_prior(self.prior, owner)
 
     def _validate(self, X: Any, s: Any = "no_validation") -> Any:
-        """Check features (and labels) as scikit-learn does; features become float32."""
-        if isinstance(X, torch.Tensor):
-            X = X.detach().cpu().to(torch.float32).numpy()  # NumPy has no bfloat16
-        if isinstance(s, torch.Tensor):
-            s = s.detach().cpu().numpy()
-        fitting = not isinstance(s, str)
-        with np.errstate(over="ignore", invalid="ignore"):  # too large is an error, no warning
-            return validate_data(
-                self,
-                X,
-                s,
-                reset=fitting,
-                accept_sparse="csr",
-                dtype=np.float32,
-                order="C",  # sums add up in the same order then, whatever the order in memory was
-                allow_nd=self._allows_any_shape(),
-                ensure_all_finite="allow-nan" if self._allows_missing() else True,
-                **({"y_numeric": False} if fitting else {}),
-            )
+        """Check features (and labels) as scikit-learn does; what is in memory becomes float32."""
+        return validate(self, X, s)
 
     def _allows_any_shape(self) -> bool:
+        """Return whether a row may have any shape, as an image has."""
+        return False
+
+    def _takes_rows(self) -> bool:
+        """Return whether rows are taken from a `Rows` a mini-batch at a time."""
         return False
 
     def _allows_missing(self) -> bool:

@@ -190,6 +190,9 @@ class PUClassifier(BasePUClassifier):
     def _allows_any_shape(self) -> bool:
         return self.module is not None
 
+    def _takes_rows(self) -> bool:
+        return True
+
     def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
         rows = as_rows(X)
         self.module_ = self._build(rows, int(X.shape[1]), seed)

@@ -16,7 +16,16 @@ from torch import Tensor
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["BatchPlan", "derive_seed"]
+    from numpy.typing import NDArray
+
+    from nnpu.data.rows import Rows
+
+__all__ = ["BatchPlan", "automatic_blocks", "derive_seed"]
+
+_BLOCKS = 1_000  # a number that no sample has: the shuffle of the blocks
+_WINDOW = 8  # blocks whose rows are mixed
+_WHOLE = 1 << 30  # bytes: a table that takes no more is shuffled as a whole
+_BLOCK = 1 << 24  # bytes of a block
 
 
 def derive_seed(*keys: int) -> int:
@@ -29,6 +38,24 @@ def derive_seed(*keys: int) -> int:
     """
     state = np.random.SeedSequence(keys).generate_state(1, np.uint64)
     return int(state[0]) >> 1
+
+
+def automatic_blocks(rows: Rows) -> int | None:
+    """Return the rows of a block for a table: None, no blocks, if it takes up to 1 GiB.
+
+    Blocks take 16 MiB. Only the size of the table as float32 counts and not where it is kept, so
+    that the same numbers in memory, in a memory map and in Parquet give the same batches.
+
+    Examples
+    --------
+    >>> from nnpu.data.rows import as_rows
+    >>> automatic_blocks(as_rows(torch.zeros(100, 10)))
+    >>> automatic_blocks(as_rows(torch.zeros(1, 2_000).expand(400_000, -1)))
+    2097
+    """
+    if rows.nbytes <= _WHOLE:
+        return None
+    return max(1, _BLOCK * len(rows) // rows.nbytes)
 
 
 @dataclass(frozen=True)
@@ -50,6 +77,10 @@ class BatchPlan:
         Where the shuffles come from.
     least : int, default=1
         Rows of each sample that every batch holds at the least.
+    block_rows : int or None, default=None
+        None shuffles each sample as a whole. A number shuffles blocks of so many consecutive rows
+        of the table, and then the rows within every 8 blocks that follow each other, so that a
+        stretch of batches reads only those blocks; the rows of a batch are in their order.
     rank, size : int, default=0, 1
         Which of how many processes this is; each gets every `size`-th row of every batch.
 
@@ -64,6 +95,7 @@ class BatchPlan:
     batch_size: int
     seed: int
     least: int = 1
+    block_rows: int | None = None
     rank: int = 0
     size: int = 1
 
@@ -74,14 +106,34 @@ class BatchPlan:
     def epoch(self, epoch: int) -> list[Tensor]:
         """Return the row indices of every batch of an epoch, or this process's share, in order."""
         dealt = [
-            self._deal(group, np.random.default_rng([self.seed, epoch, number]))
+            self._deal(group, epoch, number)
             for number, group in enumerate(self.groups)
             if len(group)
         ]
-        batches = (torch.cat(parts) for parts in zip(*dealt, strict=True))
+        batches = [torch.cat(parts) for parts in zip(*dealt, strict=True)]
+        if self.block_rows is not None:
+            batches = [batch.sort().values for batch in batches]
         return [batch[self.rank :: self.size] for batch in batches]
 
-    def _deal(self, group: Tensor, generator: np.random.Generator) -> Sequence[Tensor]:
+    def _deal(self, group: Tensor, epoch: int, number: int) -> Sequence[Tensor]:
+        generator = np.random.default_rng([self.seed, epoch, number])
         times = max(1, -(-len(self) * min(self.least, len(group)) // len(group)))
-        order = np.concatenate([generator.permutation(len(group)) for _ in range(times)])
+        windows = None if self.block_rows is None else self._windows(group, epoch)
+        order = np.concatenate(
+            [
+                generator.permutation(len(group))
+                if windows is None
+                else np.argsort(windows + generator.random(len(group)))
+                for _ in range(times)
+            ]
+        )
         return group[torch.from_numpy(order)].tensor_split(len(self))
+
+    def _windows(self, group: Tensor, epoch: int) -> NDArray[np.int64]:
+        """When each row's block is read: the same order of blocks for all samples."""
+        assert self.block_rows is not None
+        block = group.numpy() // self.block_rows
+        n_blocks = 1 + max(int(rows.max()) for rows in self.groups if len(rows)) // self.block_rows
+        turn = np.random.default_rng([self.seed, epoch, _BLOCKS]).permutation(n_blocks)
+        windows: NDArray[np.int64] = turn[block] // _WINDOW
+        return windows

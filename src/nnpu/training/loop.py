@@ -11,15 +11,19 @@ from torch import Tensor, nn
 from nnpu.data.rows import SparseBatch
 from nnpu.objective import flat_scores
 from nnpu.parameters import InputError
-from nnpu.training.batches import BatchPlan, derive_seed
+from nnpu.training.acceleration import accelerated
+from nnpu.training.ahead import reading_ahead
+from nnpu.training.batches import BatchPlan, automatic_blocks, derive_seed
 from nnpu.training.distributed import ALONE, joined
 from nnpu.training.history import evaluate
 from nnpu.training.identity import run_identity
-from nnpu.training.optimizers import discounted, make_optimizer, set_schedule
+from nnpu.training.memory import kept_memory
+from nnpu.training.optimizers import discounted_step, make_optimizer, set_schedule
 from nnpu.training.options import Training
 from nnpu.training.progress import progress_bar
 from nnpu.training.resume import resumable
 from nnpu.training.run import Run
+from nnpu.training.sample import TrainingSample
 from nnpu.training.seeds import seeded
 
 if TYPE_CHECKING:
@@ -32,11 +36,11 @@ if TYPE_CHECKING:
     from nnpu.risk import Terms
     from nnpu.training.distributed import World
     from nnpu.training.run import History
-    from nnpu.training.sample import TrainingSample
 
 __all__ = ["forward", "predict_scores", "train", "train_step"]
 
 
+@kept_memory()
 def train(
     model: nn.Module,
     sample: TrainingSample,
@@ -79,20 +83,6 @@ def train(
         The model with its final weights: the last, the best or the averaged ones.
     history : list of dict
         One row per epoch.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from nnpu.data.rows import as_rows
-    >>> from nnpu.objective import Objective
-    >>> from nnpu.training import TrainingSample, predict_scores, train
-    >>> x = torch.cat([torch.full((40, 1), 2.0), torch.full((60, 1), -2.0)])
-    >>> s = torch.tensor([1] * 20 + [0] * 80)                  # 20 of 40 positives are labelled
-    >>> sample = TrainingSample(as_rows(x), s)
-    >>> model, history = train(
-    ...     torch.nn.Linear(1, 1), sample, Objective(0.25), epochs=20, batch_size=50, lr=0.1)
-    >>> len(history), (predict_scores(model, sample.rows)[[0, 99]] > 0).tolist()
-    (20, [True, False])
     """
     options = options or Training()
     identity = partial(
@@ -110,27 +100,40 @@ def train(
     )
     objective = objective.with_shares(objective.shares or sample.shares)
     sample, held_out = _set_aside(sample, options, seed)
+    blocks = automatic_blocks(sample.rows) if options.block_rows == "auto" else options.block_rows
     algorithm = make_optimizer(  # Algorithm 1, line 1
         optimizer, model.parameters(), lr=lr, weight_decay=weight_decay
     )
     warm_up = objective.with_loss("logistic")
     with (
         joined(options.parallel) as world,
+        reading_ahead(sample.rows) as table,
         seeded(seed),
         resumable(Run(model, algorithm, options, world), options, identity) as run,
         progress_bar(epochs, shown=verbose > 0 and world.first) as bar,
     ):
         plan = BatchPlan(
-            sample.groups, batch_size, seed, options.least_per_batch, world.rank, world.size
+            sample.groups,
+            batch_size,
+            seed,
+            options.least_per_batch,
+            block_rows=blocks,
+            rank=world.rank,
+            size=world.size,
         )
+        # What several processes exchange in a forward pass cannot be compiled.
+        compiled = options.compile and world.size == 1
+        network = accelerated(model, precision=options.precision, compiled=compiled)
         objective, warm_up = (aim.with_pool(world.total) for aim in (objective, warm_up))
+        sample = TrainingSample(table, sample.s, sample.index)
         while run.epoch < epochs and not run.stopped:  # line 2
             run.begin_epoch(derive_seed(seed, run.epoch, world.rank))
-            for rows in run.batches(plan):  # lines 3 and 4
+            batches = table.expect(plan.epoch(run.epoch)[run.step :])
+            for rows in run.batches(batches):  # lines 3 and 4
                 progress = (run.epoch + run.step / len(plan)) / epochs
                 set_schedule(algorithm, lr, options.schedule, progress)
                 aim = warm_up if progress < options.warm_up else objective
-                run.record.add(*train_step(model, sample, rows, aim, algorithm, world))
+                run.record.add(*train_step(network, sample, rows, aim, algorithm, world))
                 if run.averaged:
                     run.averaged.update_parameters(model)
             row = {"epoch": run.epoch, **run.record.summary(objective, run.epoch, world)}
@@ -150,8 +153,8 @@ def train_step(
 ) -> tuple[Tensor, Tensor, Terms]:
     """Lines 5 to 10 of Algorithm 1 on one mini-batch, P and U in one forward pass.
 
-    The branch is chosen on the device. Only a discount γ < 1 needs to know it here. `rows` are
-    those of this process; it returns their scores and labels.
+    The branch is chosen on the device, and so is the discount γ < 1: nothing waits for it here.
+    `rows` are those of this process; it returns their scores and labels.
     """
     model.train()
     with world.normalising():
@@ -163,9 +166,8 @@ def train_step(
     aim = objective.discounted(terms) if world.local else terms.objective
     aim.backward()  # lines 6 and 9
     world.average_gradients(model.parameters())
-    if objective.gamma < 1 and not world.local and terms.corrected.item():
-        with discounted(optimizer, objective.gamma):  # line 10
-            optimizer.step()
+    if objective.gamma < 1 and not world.local:
+        discounted_step(optimizer, torch.where(terms.corrected, objective.gamma, 1.0))  # line 10
     else:
         optimizer.step()  # line 7
     return scores, s, terms
@@ -207,8 +209,8 @@ def predict_scores(
     """
     model.eval()
     index = torch.arange(len(rows)) if index is None else index
-    with torch.inference_mode():
-        batches = (rows.take(part) for part in index.split(batch_size))
+    with torch.inference_mode(), reading_ahead(rows) as table:
+        batches = (table.take(part) for part in table.expect(index.split(batch_size)))
         parts = [forward(model, batch).float().cpu() for batch in batches]
     return torch.cat(parts) if parts else torch.empty(0)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,12 +10,12 @@ import torch
 from nnpu.parameters import ParameterError, check_choice, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
-    from torch import nn
+    from torch import Tensor, nn
     from torch.optim import Optimizer
 
-__all__ = ["OPTIMIZERS", "check_optimizer", "discounted", "make_optimizer", "set_schedule"]
+__all__ = ["OPTIMIZERS", "check_optimizer", "discounted_step", "make_optimizer", "set_schedule"]
 
 #: Optimisers by name. Weight decay is added to the gradient, as in the authors' code, except for
 #: "adamw", which decays the weights themselves.
@@ -53,17 +52,18 @@ def make_optimizer(
     return make(parameters, lr=lr, weight_decay=weight_decay, **fused)
 
 
-@contextmanager
-def discounted(optimizer: Optimizer, factor: float) -> Iterator[None]:
-    """Let the optimiser take a step with its step size times `factor`."""
-    sizes = [group["lr"] for group in optimizer.param_groups]
-    for group, size in zip(optimizer.param_groups, sizes, strict=True):
-        group["lr"] = size * factor
-    try:
-        yield
-    finally:
-        for group, size in zip(optimizer.param_groups, sizes, strict=True):
-            group["lr"] = size
+def discounted_step(optimizer: Optimizer, factor: Tensor) -> None:
+    """Let the optimiser take a step with its step size times `factor`, a tensor of shape ().
+
+    What the optimiser changes is proportional to the step size, so that a part of the step is the
+    step with a part of the size; and nobody has to wait for the factor to leave its device.
+    """
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    before = [weight.detach().clone() for weight in weights]
+    optimizer.step()
+    with torch.no_grad():
+        for weight, old in zip(weights, before, strict=True):
+            weight.copy_(old.lerp(weight, factor.to(weight)))  # exactly the step where it is 1
 
 
 def set_schedule(optimizer: Optimizer, lr: float, schedule: str, progress: float) -> None:

@@ -46,6 +46,15 @@ class Training:
         What several processes minimise together. "global": the risk of the whole mini-batch, the
         same as one process does. "local": each corrects its own share of r, which bounds that risk
         from above and lets processes take different branches of Algorithm 1.
+    block_rows : int, "auto" or None, default="auto"
+        Rows of the blocks that are shuffled where the table is too large to be shuffled as a
+        whole; see `BatchPlan`. None never makes blocks. "auto" does for tables that take more than
+        1 GiB as float32, blocks of 16 MiB, wherever the table is kept.
+    precision : {"float32", "bfloat16"}, default="float32"
+        Of the matrix products of a training step. Weights, risk and prediction are float32.
+    compile : bool, default=False
+        Whether `torch.compile` makes kernels for the model's training steps: some seconds at the
+        start for a faster step. It needs a compiler.
     on_epoch_end : callable, optional
         Called with the newest row of the history and the model; return True to stop. Numbers that
         it adds to the row become part of the history; what it keeps elsewhere is not in a
@@ -75,6 +84,9 @@ class Training:
     monitor: Literal["risk", "zero_one"] = "zero_one"
     least_per_batch: int = 1
     parallel: Literal["global", "local"] = "global"
+    block_rows: int | Literal["auto"] | None = "auto"
+    precision: Literal["float32", "bfloat16"] = "float32"
+    compile: bool = False
     on_epoch_end: EpochEnd | None = None
     checkpoint: str | os.PathLike[str] | None = None
     checkpoint_every: int | timedelta = timedelta(seconds=30)
@@ -96,6 +108,14 @@ class Training:
             include_high=False,
         )
         check_count("least_per_batch", self.least_per_batch, owner)
+        if self.block_rows not in ("auto", None):
+            check_count("block_rows", self.block_rows, owner)
+        check_choice("precision", self.precision, owner, ["float32", "bfloat16"])
+        if not isinstance(self.compile, bool):
+            raise ParameterError(
+                f"The 'compile' parameter of {owner} must be True or False. "
+                f"Got {self.compile!r} instead."
+            )
         if not isinstance(self.checkpoint, str | os.PathLike | None):
             raise ParameterError(
                 f"The 'checkpoint' parameter of {owner} must be the path of a folder or None. "

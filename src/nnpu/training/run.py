@@ -12,12 +12,11 @@ from nnpu.training.distributed import ALONE
 from nnpu.training.history import EpochRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from torch import Tensor, nn
     from torch.optim import Optimizer
 
-    from nnpu.training.batches import BatchPlan
     from nnpu.training.distributed import World
     from nnpu.training.options import Training
 
@@ -67,9 +66,9 @@ class Run:
             _seed_torch(seed)
             self.record = EpochRecord()
 
-    def batches(self, plan: BatchPlan) -> Iterator[Tensor]:
+    def batches(self, left: Iterable[Tensor]) -> Iterator[Tensor]:
         """Yield the rows of each mini-batch that is left of the epoch; count its step as done."""
-        for rows in plan.epoch(self.epoch)[self.step :]:
+        for rows in left:
             self.whole = False
             yield rows
             self.step += 1

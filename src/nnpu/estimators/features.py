@@ -1,0 +1,156 @@
+"""Features that may be on disk: checked a block at a time, and never copied whole into memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from nnpu.data.finite import check_finite
+from nnpu.data.rows import Rows, SparseBatch, as_rows, is_mapped
+from nnpu.parameters import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nnpu.estimators.labels import Labels
+
+__all__ = ["samples_in_memory", "validate"]
+
+_LARGE = 1 << 30  # bytes: a prior is estimated from all rows of a table that takes no more
+_ENOUGH = 1 << 28  # bytes of a larger one that are drawn for it
+
+
+def validate(estimator: Any, X: Any, s: Any = "no_validation") -> Any:
+    """Check features, and labels if there are any, as scikit-learn's `validate_data` does.
+
+    What is in memory becomes float32; what is on disk stays there.
+
+    Parameters
+    ----------
+    estimator : BasePUClassifier
+        It gets ``n_features_in_``, and ``feature_names_in_`` if the columns have names.
+    X : array-like, sparse matrix, tensor, memory map or Rows
+        The features.
+    s : array-like, optional
+        The labels; without them X must be as in `fit`.
+    """
+    if isinstance(X, torch.Tensor):
+        X = X.detach().cpu().to(torch.float32).numpy()  # NumPy has no bfloat16
+    if isinstance(s, torch.Tensor):
+        s = s.detach().cpu().numpy()
+    fitting = not isinstance(s, str)
+    if isinstance(X, Rows):
+        return _fit_rows(estimator, X, s) if fitting else _known_rows(estimator, X)
+    mapped, missing = is_mapped(X), estimator._allows_missing()
+    with np.errstate(over="ignore", invalid="ignore"):  # too large is an error, no warning
+        checked = validate_data(
+            estimator,
+            X,
+            s,
+            reset=fitting,
+            accept_sparse="csr",
+            dtype=None if mapped else np.float32,  # a file is not copied into memory
+            order=None if mapped else "C",  # sums add up in the same order then
+            ensure_all_finite="allow-nan" if missing else False,  # `check_finite` says where
+            allow_nd=estimator._allows_any_shape(),
+            **({"y_numeric": False} if fitting else {}),
+        )
+    features = checked[0] if fitting else checked
+    if features.dtype.kind not in "biuf":
+        raise InputError(
+            f"A memory map of numbers is needed. Got one of dtype {features.dtype} instead; open "
+            "it with the type it was written with."
+        )
+    if not missing:
+        check_finite(as_rows(features))
+    return checked
+
+
+def _fit_rows(estimator: Any, rows: Rows, s: Any) -> tuple[Rows, Any]:
+    _check_taken(estimator, rows)
+    s = validate_data(estimator, y=s)
+    check_consistent_length(rows, s)
+    check_finite(rows)
+    estimator.n_features_in_ = rows.shape[1]
+    names = getattr(rows, "columns", None)
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    return rows, s
+
+
+def _known_rows(estimator: Any, rows: Rows) -> Rows:
+    _check_taken(estimator, rows)
+    if rows.shape[1] != estimator.n_features_in_:
+        raise InputError(
+            f"X has {rows.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    names = getattr(rows, "columns", None)
+    fitted = getattr(estimator, "feature_names_in_", None)
+    if names is not None and fitted is not None and list(names) != list(fitted):
+        other = next(a for a, b in zip(fitted, names, strict=True) if a != b)
+        raise InputError(
+            f"The columns must be those of fit, in their order, and {other!r} is not in its place: "
+            "open the rows with columns=list(classifier.feature_names_in_)."
+        )
+    check_finite(rows)
+    return rows
+
+
+def _check_taken(estimator: Any, rows: Rows) -> None:
+    if not estimator._takes_rows():
+        raise InputError(
+            f"{type(estimator).__name__} takes arrays and sparse matrices. Got "
+            f"{type(rows).__name__} instead, which PUClassifier takes."
+        )
+
+
+def samples_in_memory(
+    X: Any, codes: Labels, *, two_samples: bool, seed: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the rows of P and of U; of a table of more than 1 GiB, 256 MiB drawn at random.
+
+    Parameters
+    ----------
+    X : ndarray, CSR matrix or Rows
+        Validated features.
+    codes : ndarray
+        1 labelled, 0 unlabelled, −1 known negative.
+    two_samples : bool
+        P and U may be drawn separately, up to half of the rows from each; else together, so that
+        their shares stay.
+    seed : int
+        Decides what is drawn.
+    """
+    rows = as_rows(X)
+    p, u = np.flatnonzero(codes == 1), np.flatnonzero(codes == 0)
+    if rows.nbytes > _LARGE:
+        most = max(2, _ENOUGH * len(rows) // rows.nbytes)
+        generator = np.random.default_rng(seed)
+        if two_samples:
+            p, u = (_drawn(group, most // 2, generator) for group in (p, u))
+        else:
+            both = _drawn(np.flatnonzero(codes >= 0), most, generator)
+            p, u = both[codes[both] == 1], both[codes[both] == 0]
+    return _array(rows, p), _array(rows, u)
+
+
+def _drawn(group: NDArray[np.intp], most: int, generator: np.random.Generator) -> NDArray[np.intp]:
+    if len(group) <= most:
+        return group
+    return np.sort(generator.choice(group, most, replace=False))
+
+
+def _array(rows: Rows, index: NDArray[np.intp]) -> Any:
+    batch = rows.take(torch.from_numpy(index))
+    if not isinstance(batch, SparseBatch):
+        return batch.numpy()
+    indptr = np.append(batch.offsets.numpy(), len(batch.indices))
+    shape = (len(index), batch.n_features)
+    return sparse.csr_array((batch.values.numpy(), batch.indices.numpy(), indptr), shape=shape)

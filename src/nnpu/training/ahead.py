@@ -1,0 +1,100 @@
+"""Reading ahead: while the model computes, a thread takes the next mini-batch from the disk."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from nnpu.data.rows import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from concurrent.futures import Future
+
+    from torch import Tensor
+
+    from nnpu.data.rows import SparseBatch
+
+__all__ = ["reading_ahead"]
+
+
+@contextmanager
+def reading_ahead(rows: Rows) -> Iterator[Rows]:
+    """Yield rows that are read in the background, if they are on disk; the others as they are.
+
+    What is expected (`Rows.expect`) is taken one mini-batch ahead. The order of the batches and
+    their bits are those of `rows`.
+
+    Parameters
+    ----------
+    rows : Rows
+        The table.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from nnpu.data.rows import as_rows
+    >>> table = as_rows(torch.zeros(3, 2))
+    >>> with reading_ahead(table) as rows:
+    ...     rows is table
+    True
+    """
+    if not rows.on_disk:
+        yield rows
+        return
+    with ThreadPoolExecutor(1, "nnpu-ahead") as pool:
+        ahead = _RowsAhead(rows, pool)
+        try:
+            yield ahead
+        finally:
+            ahead.expect([])
+
+
+class _RowsAhead(Rows):
+    """Rows with one mini-batch under way."""
+
+    def __init__(self, rows: Rows, pool: ThreadPoolExecutor) -> None:
+        self.rows, self._pool = rows, pool
+        self._coming: Iterator[Tensor] = iter(())
+        self._next: tuple[Tensor, Future[Tensor | SparseBatch]] | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The table's."""
+        return self.rows.shape
+
+    @property
+    def on_disk(self) -> bool:
+        """True: others need not be read ahead."""
+        return True
+
+    @property
+    def nbytes(self) -> int:
+        """The table's."""
+        return self.rows.nbytes
+
+    def expect(self, batches: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Begin to take the first batch; forget what was expected before."""
+        if self._next is not None:
+            self._next[1].cancel()
+        self._coming = iter(batches)
+        self._begin()
+        return batches
+
+    def take(self, indices: Tensor) -> Tensor | SparseBatch:
+        """Return the batch under way if it is this one, and begin the one after it."""
+        if self._next is None or self._next[0] is not indices:
+            return self.rows.take(indices)
+        batch = self._next[1].result()
+        self._begin()
+        return batch
+
+    def _begin(self) -> None:
+        indices = next(self._coming, None)
+        self._next = (
+            None if indices is None else (indices, self._pool.submit(self.rows.take, indices))
+        )
