@@ -130,13 +130,23 @@ def open_parquet(source: Path) -> Iterator[Any]:
         # One file, as it is: no reading of folder names as columns.
         with pyarrow.parquet.ParquetFile(source) as file:
             check_unique(source, file.schema_arrow.names)
-            # Fewer bytes than that cannot mean so many cells.
-            check_unpacked(source, file.metadata.num_rows * file.metadata.num_columns)
+            _check_claims(source, file.metadata)
             yield file
     except InputError:
         raise
     except Exception as error:  # of Arrow, of the system, of names that are no text
         raise InputError(f"{source} is not a Parquet file, or is damaged ({error}).") from error
+
+
+def _check_claims(source: Path, metadata: Any) -> None:
+    """Compare the numbers of rows that a Parquet file claims with each other and with its size."""
+    parts = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+    if min(parts, default=0) < 0 or sum(parts) != metadata.num_rows:
+        raise InputError(
+            f"{source} is damaged: its parts claim {sum(parts):,} rows and the whole "
+            f"{metadata.num_rows:,}."
+        )
+    check_unpacked(source, metadata.num_rows * metadata.num_columns)  # a byte for each cell
 
 
 def _read_npy(source: Path) -> dict[str, Any]:
