@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 __all__ = ["Table", "check_file", "read_table"]
 
