@@ -176,7 +176,11 @@ def judge_figure_3(
     `methods` names the method that was told π′ = factor · π, for each factor.
     """
     best = {f: float(curves.mean(m, "test_zero_one").min()) for f, m in methods.items()}
-    figures = "best mean test error " + ", ".join(f"{f}π {best[f]:.4f}" for f in best)
+    last = {f: curves.end(m, "test_zero_one") for f, m in methods.items()}
+    figures = "; ".join(
+        f"{what} " + ", ".join(f"{f}π {errors[f]:.4f}" for f in errors)
+        for what, errors in (("best mean test error", best), ("at the end", last))
+    )
     source = "Section 5, Figure 3"
     claims = [
         Claim(
