@@ -996,7 +996,7 @@ DATA_ROWS = [
         ),
         ("one group", lambda _: data.PUStratifiedKFold(2).assign(S, S * 0), E, "there are 1"),
         ("no file", lambda f: data.read_table(f.folder / "no.csv"), E, "is not there"),
-        ("a folder", lambda f: data.read_table(f.folder), E, "must end in one of"),
+        ("a folder", lambda f: data.read_table(f.folder), E, "no file whose name ends in .parquet"),
         ("an empty file", lambda f: data.read_table(f.file), E, "is empty"),
         ("no path", lambda _: data.read_table(None), TypeError, "os.PathLike"),
     ),

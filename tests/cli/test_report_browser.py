@@ -161,7 +161,7 @@ def test_the_markers_move_and_the_way_back_leads_to_the_models_own_threshold(pag
     moved = places()
     assert all(new > old for new, old in zip(moved, before, strict=True))
     assert not page.find_element("id", "at-own").is_displayed()
-    reset.click()
+    reset.send_keys(Keys.ENTER)
     assert places() == before
     assert page.switch_to.active_element == slider(page)
 
