@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 __all__ = ["bench"]
@@ -20,8 +22,28 @@ _COLUMNS = {
 @click.argument("name", default="training", metavar=f"[{'|'.join(_NAMES)}]")
 @click.option("--repeats", type=click.IntRange(min=1), default=3, show_default=True)
 @click.option("--rows", type=click.IntRange(min=100), help="Fewer or more rows than by default.")
+@click.option(
+    "--authors",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="With mnist: a checkout of the authors' code, to be timed too (needs the data set).",
+)
+@click.option(
+    "--authors-python",
+    default="python",
+    metavar="FILE",
+    show_default=True,
+    help="The interpreter for it, which has Chainer.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the ratios as JSON.")
-def bench(name: str, repeats: int, rows: int | None, as_json: bool) -> None:
+def bench(
+    name: str,
+    repeats: int,
+    rows: int | None,
+    authors: Path | None,
+    authors_python: str,
+    as_json: bool,
+) -> None:
     r"""Compare our speed with the hardware's limit and with other ways.
 
     \b
@@ -38,6 +60,8 @@ def bench(name: str, repeats: int, rows: int | None, as_json: bool) -> None:
     from nnpu.parameters import check_choice
 
     check_choice("NAME", name, "nnpu bench", _NAMES)
+    if authors is not None and name != "mnist":
+        raise click.UsageError("--authors belongs to nnpu bench mnist.")
     if name == "outofcore":
         table = speed.measure_disk(rows or 400_000, repeats=repeats)
     elif name == "sparse":
@@ -48,13 +72,20 @@ def bench(name: str, repeats: int, rows: int | None, as_json: bool) -> None:
         batch_size = 30_000 if name == "mnist" else 1_000
         shape = speed.Shape(n_rows=rows or 60_000, batch_size=batch_size)
         table = speed.measure_speed(shape, repeats=repeats)
+    if authors is not None:
+        from nnpu.experiments.authors import compare_with_authors
+
+        table += compare_with_authors(authors, authors_python, epochs=repeats)
     if as_json:
         click.echo(json.dumps(table))
         return
     columns = [(key, *column) for key, column in _COLUMNS.items() if key in table[0]]
     click.echo(" " * 42 + "".join(f"{head:>{width}}" for _, head, width, _ in columns))
     for row in table:
-        cells = (f"{row[key]:>{width}{form}}" for key, _, width, form in columns)
+        cells = (
+            f"{row[key]:>{width}{form}}" if key in row else " " * width
+            for key, _, width, form in columns
+        )
         click.echo(f"{row['what']:42}" + "".join(cells))
     click.echo(
         "\nThe ratio is the time as a multiple of that of the line it belongs to (1.00); CPU is\n"
