@@ -15,11 +15,13 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
 NEED_FILES = {"plot_03_text", "plot_04_images"}  # of the paper's data sets
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "script",
     [
-        pytest.param(path, marks=[pytest.mark.reproduction] if path.stem in NEED_FILES else [])
+        pytest.param(
+            path,
+            marks=pytest.mark.reproduction if path.stem in NEED_FILES else pytest.mark.slow,
+        )
         for path in EXAMPLES
     ],
     ids=lambda path: path.stem,
