@@ -34,7 +34,6 @@ def digits_for_mnist(monkeypatch):
     load = authors.load
     monkeypatch.setattr(authors, "load", lambda name: load("digits"))
     monkeypatch.setattr(authors, "FIGURE_2", (replace(DEMO, epochs=1),))
-    monkeypatch.setattr(authors, "_PIXELS", 64)
 
 
 def test_their_seconds_are_those_of_an_epoch_after_the_first(

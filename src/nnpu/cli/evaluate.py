@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from nnpu.cli.options import label_option
 from nnpu.cli.reporting import report_option
 
 __all__ = ["evaluate"]
@@ -21,7 +22,7 @@ _CAVEAT = (
 @click.command()
 @click.argument("model_dir", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option("--label", required=True, metavar="COLUMN", help="1/true/yes or 0/false/no/empty.")
+@label_option
 @report_option("none is written")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def evaluate(model_dir: Path, data: Path, label: str, report: Path | None, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from nnpu.cli.options import drop_option, id_option, label_option, sampling_option, seed_option
 from nnpu.cli.reporting import report_option
 from nnpu.cli.runs import read_config
 
@@ -26,7 +27,7 @@ _FOLDS = 5  # one of them is held out
 
 @click.command()
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option("--label", required=True, metavar="COLUMN", help="1/true/yes or 0/false/no/empty.")
+@label_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -35,17 +36,11 @@ _FOLDS = 5  # one of them is held out
     help="Model folder; one that is there is replaced.",
 )
 @click.option("--prior", default="auto", show_default=True, help="Share of positives, or auto.")
-@click.option(
-    "--sampling",
-    type=click.Choice(["one-sample", "two-sample"]),
-    default="one-sample",
-    show_default=True,
-    help="How the labelled rows came about.",
-)
-@click.option("--id", "id_name", metavar="COLUMN", help="Column that names the rows.")
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out; repeatable.")
+@sampling_option
+@id_option
+@drop_option
 @click.option("--epochs", type=click.IntRange(min=1), help="Passes over the data.")
-@click.option("--seed", type=click.IntRange(min=0, max=2**31 - 1), default=0, show_default=True)
+@seed_option
 @click.option(
     "--parallel",
     type=click.Choice(["global", "local"]),

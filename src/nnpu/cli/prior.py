@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nnpu.cli.options import drop_option, id_option, label_option, sampling_option, seed_option
+
 if TYPE_CHECKING:
     from nnpu.report import Panel
 
@@ -16,18 +18,12 @@ __all__ = ["prior"]
 
 @click.command()
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option("--label", required=True, metavar="COLUMN", help="1/true/yes or 0/false/no/empty.")
-@click.option(
-    "--sampling",
-    type=click.Choice(["one-sample", "two-sample"]),
-    default="one-sample",
-    show_default=True,
-    help="How the labelled rows came about.",
-)
-@click.option("--id", "id_name", metavar="COLUMN", help="Column that names the rows.")
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out; repeatable.")
+@label_option
+@sampling_option
+@id_option
+@drop_option
 @click.option("--out", type=click.Path(path_type=Path), help="Write a picture, OUT.png and .svg.")
-@click.option("--seed", type=click.IntRange(min=0, max=2**31 - 1), default=0, show_default=True)
+@seed_option
 @click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
 def prior(
     data: Path,

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["compare_with_authors"]
 
-_PIXELS = 784
 _DRIVER = """
 import sys, types
 import numpy as np
@@ -94,7 +93,8 @@ def _their_seconds(code: Path, python: str, data: Dataset, epochs: int) -> float
     with tempfile.TemporaryDirectory() as folder:
         file, out = Path(folder) / "mnist.npz", Path(folder) / "out"
         # Their code takes pixels from 0 to 255 and digits, of which it asks only the parity.
-        pixels = np.concatenate([data.x_train, data.x_test]).reshape(-1, _PIXELS)
+        pixels = np.concatenate([data.x_train, data.x_test])
+        pixels = pixels.reshape(len(pixels), -1)
         digits = np.concatenate([data.y_train, data.y_test]) == -1
         np.savez(file, data=np.rint(pixels * 255).astype(np.uint8), target=digits.astype(np.int32))
         arguments = [code.resolve(), file, out, 1 + epochs]

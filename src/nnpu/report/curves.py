@@ -11,7 +11,7 @@ import numpy as np
 from nnpu.report.figure import Curve, Panel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -76,17 +76,16 @@ def risk_panel(
     (['nnPU'], [(2.0, 0.2)])
     """
     curves, marks = [], []
-    for method, fallback in zip(methods, itertools.cycle(_COLOURS), strict=False):
-        colour = _METHOD_COLOURS.get(method, fallback)
-        epochs, means, spreads = mean_and_spread(rows, method, f"test_{loss}")
-        several = bool(np.any(spreads > 0))
-        curves.append(Curve(method, epochs, means, spreads if several else None, colour))
+    for test in _of_methods(rows, methods, f"test_{loss}"):
+        curves.append(test)
         if mark_best:
-            best = int(np.argmin(means))
-            marks.append((float(epochs[best]), float(means[best])))
+            x, y = np.asarray(test.x), np.asarray(test.y)
+            best = int(np.argmin(y))
+            marks.append((float(x[best]), float(y[best])))
         if training:
-            epochs, means, _ = mean_and_spread(rows, method, f"train_{loss}")
-            curves.append(Curve(f"{method}, training", epochs, means, None, colour, "dashed"))
+            epochs, means, _ = mean_and_spread(rows, test.label, f"train_{loss}")
+            label = f"{test.label}, training"
+            curves.append(Curve(label, epochs, means, None, test.colour, "dashed"))
     name = "zero-one loss" if loss == "zero_one" else "sigmoid loss"
     return Panel(title, "epoch", f"risk ({name})", curves, marks=marks)
 
@@ -118,9 +117,14 @@ def curve_panel(
     >>> panel.curves[0].label, panel.curves[0].y.tolist()
     ('nnPU', [0.1, 0.2])
     """
-    curves = []
+    return Panel(title, "epoch", y_label, list(_of_methods(rows, methods, curve)))
+
+
+def _of_methods(
+    rows: Sequence[Mapping[str, Any]], methods: Sequence[str], curve: str
+) -> Iterator[Curve]:
+    """Yield the mean curve of each method, with a band if the samplings differ."""
     for method, fallback in zip(methods, itertools.cycle(_COLOURS), strict=False):
         epochs, means, spreads = mean_and_spread(rows, method, curve)
         band = spreads if np.any(spreads > 0) else None
-        curves.append(Curve(method, epochs, means, band, _METHOD_COLOURS.get(method, fallback)))
-    return Panel(title, "epoch", y_label, curves)
+        yield Curve(method, epochs, means, band, _METHOD_COLOURS.get(method, fallback))
