@@ -288,6 +288,19 @@ def test_known_negatives_and_two_samples_are_taken_as_told(tmp_path, people, cap
     assert (model.sampling, model.risk) == ("two-sample", "nnpnu")
 
 
+def test_the_interval_of_the_prior_counts_known_negatives_as_its_value_does(tmp_path, capsys):
+    """Half of the rows are positive, and half of the negatives are known: 2 of 3 without them."""
+    rng = np.random.default_rng(0)
+    rows = [f"{rng.normal(8 * (n % 2)):.3f},{[-1, 1, 0, 0][n % 4]}" for n in range(400)]
+    data = tmp_path / "t.csv"
+    data.write_text("\n".join(["a,s", *rows]))
+    options = ["--out", str(tmp_path / "m"), "--epochs", "2", "--json"]
+    main(["fit", str(data), "--label", "s", *options])
+    prior = json.loads(capsys.readouterr().out)["prior"]
+    assert prior["low"] < prior["value"] < prior["high"] < 2 / 3
+    assert prior["value"] == pytest.approx(0.5, abs=0.08)
+
+
 def test_a_long_prediction_says_how_far_it_is(tmp_path, model, people, monkeypatch, capsys):
     from nnpu.cli import scoring
 

@@ -125,10 +125,7 @@ _NOT_JUDGED = (
 def _judged(fitted: Fitted, s: NDArray[np.int8]) -> Judged | None:
     if not fitted.metrics:
         return None
-    limits = None
-    if fitted.estimate is not None:
-        scale = fitted.classifier.prior_ / fitted.estimate.value  # known negatives: see find_prior
-        limits = (fitted.estimate.low * scale, fitted.estimate.high * scale)
+    limits = None if fitted.estimate is None else (fitted.prior["low"], fitted.prior["high"])
     return Judged(fitted.classifier, s, fitted.scores, fitted.metrics, limits)
 
 

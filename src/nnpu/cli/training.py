@@ -109,10 +109,11 @@ def train_and_measure(
             rows = min(len(s_train), PRIOR_ROWS)
             tell(f"Prior: estimating it from {rows:,} rows ...")
             value, estimate = find_prior(x_train, s_train, sampling, seed)
+            scale = value / estimate.value  # known negatives: see find_prior
             about = {
                 "value": value,
-                "low": estimate.low,
-                "high": estimate.high,
+                "low": estimate.low * scale,
+                "high": estimate.high * scale,
                 "identified": estimate.identified,
                 "message": estimate.message,
             }

@@ -83,7 +83,7 @@ def partial_risks(
     # Half types overflow when summed, and round the sigmoid loss to 1, with slope 0, from −9 on.
     precise = torch.promote_types(scores.dtype, torch.float32)
     scores = scores.to(precise)
-    losses = torch.stack([_losses(loss, scores), _losses(loss, -scores)])  # (2, n): as P, as N
+    losses = _losses(loss, torch.stack([scores, -scores]))  # (2, n): as P, as N
     masks = torch.stack([s == 1, s == 0, s == -1])  # (3, n)
     counts = masks.sum(dim=1).to(precise)  # (3,)
     sums = torch.where(masks[:, None], losses, 0).sum(dim=2)  # (3, 2); 0 · inf never arises
