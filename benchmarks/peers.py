@@ -27,38 +27,67 @@ from typing import Any
 import numpy as np
 
 
+Shape = tuple[int, int]
+
+
 def ours(name: str, **parameters: Any) -> Any:
-    return lambda prior, seed: getattr(importlib.import_module("nnpu"), name)(
+    return lambda prior, seed, shape: getattr(importlib.import_module("nnpu"), name)(
         prior, random_state=seed, **parameters
     )
 
 
-def pulearn_nnpu(prior: float, seed: int) -> Any:
+def linear(full_batches: bool) -> Any:
+    """Linear models as the peers train them: pulearn in full batches, pu-toolbox in small ones."""
+
+    def make(prior: float, seed: int, shape: Shape) -> Any:
+        from torch import nn
+
+        from nnpu import PUClassifier
+        from nnpu.training import Training
+
+        as_the_peer = (
+            {"optimizer": "sgd", "lr": 0.01, "batch_size": shape[0], "epochs": 1_000}
+            if full_batches
+            else {"optimizer": "adam", "lr": 0.001, "batch_size": 256, "epochs": 200}
+        )
+        return PUClassifier(
+            prior,
+            module=nn.Linear(shape[1], 1),
+            weight_decay=0.0,
+            random_state=seed,
+            training=Training(),
+            **as_the_peer,
+        )
+
+    return make
+
+
+def pulearn_nnpu(prior: float, seed: int, shape: Shape) -> Any:
     from pulearn import NNPUClassifier
 
     return NNPUClassifier(prior=prior, random_state=seed)
 
 
-def pulearn_elkan_noto(prior: float, seed: int) -> Any:
+def pulearn_elkan_noto(prior: float, seed: int, shape: Shape) -> Any:
     from pulearn import ElkanotoPuClassifier
     from sklearn.svm import SVC
 
     return ElkanotoPuClassifier(SVC(probability=True, random_state=seed), random_state=seed)
 
 
-def pulearn_bagging(prior: float, seed: int) -> Any:
+def pulearn_bagging(prior: float, seed: int, shape: Shape) -> Any:
     from pulearn import BaggingPuClassifier
 
     return BaggingPuClassifier(n_estimators=100, random_state=seed)
 
 
-def toolbox_nnpu(prior: float, seed: int) -> Any:
+def toolbox_nnpu(prior: float, seed: int, shape: Shape) -> Any:
     from pu_toolbox.estimators.risk.nnpu import NonNegativePUClassifier
 
     return NonNegativePUClassifier(class_prior=prior, random_state=seed)
 
 
-def pywsl_squared(prior: float, seed: int) -> Any:
+def pywsl_squared(prior: float, seed: int, shape: Shape) -> Any:
     from pywsl.pul.pu_mr import PU_SL
 
     np.random.seed(seed)  # noqa: NPY002 - it draws its centres from the global generator
@@ -71,10 +100,12 @@ CONTENDERS: dict[str, tuple[str, Any]] = {
         "ours",
         ours("LinearPU", loss="squared", basis="gaussian", n_components=200, alpha=0.05),
     ),
-    "pulearn: NNPUClassifier": ("peers", pulearn_nnpu),
+    "nnpu: linear, 1,000 steps on all rows": ("ours", linear(full_batches=True)),
+    "pulearn: NNPUClassifier, the same": ("peers", pulearn_nnpu),
+    "nnpu: linear, 200 epochs of batches of 256": ("ours", linear(full_batches=False)),
+    "pu-toolbox: NonNegativePUClassifier, the same": ("peers", toolbox_nnpu),
     "pulearn: ElkanotoPuClassifier, SVC": ("peers", pulearn_elkan_noto),
     "pulearn: BaggingPuClassifier, 100 trees": ("peers", pulearn_bagging),
-    "pu-toolbox: NonNegativePUClassifier": ("peers", toolbox_nnpu),
     "pywsl: PU_SL, squared, 200 Gaussians": ("peers", pywsl_squared),
 }
 
@@ -104,7 +135,7 @@ def draw(name: str, seed: int) -> dict[str, Any]:
 
 def fit_one(contender: str, file: str, seed: int) -> dict[str, float]:
     data = dict(np.load(file))
-    clf = CONTENDERS[contender][1](float(data["prior"]), seed)
+    clf = CONTENDERS[contender][1](float(data["prior"]), seed, data["X"].shape)
     start = time.perf_counter()
     clf.fit(data["X"], data["s"])
     seconds = time.perf_counter() - start
