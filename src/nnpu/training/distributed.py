@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import time
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
@@ -33,6 +34,8 @@ __all__ = ["ALONE", "World", "is_first", "joined", "launcher", "local_device"]
 
 Value = TypeVar("Value")
 
+_AWAKE = 0.01  # seconds
+_let_others_run = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
 _joined = 0  # groups so far: each has names of its own in the store
 
 
@@ -299,9 +302,17 @@ def _talking() -> Iterator[None]:
         ) from error
 
 
+def _finish(exchange: Any) -> None:
+    """Wait, at first without sleeping: to wake up takes longer than an exchange on one machine."""
+    until = time.perf_counter() + _AWAKE
+    while not exchange.is_completed() and time.perf_counter() < until:
+        _let_others_run()
+    exchange.wait()
+
+
 def _all_reduce_(tensor: Tensor) -> None:
     with _talking():
-        dist.all_reduce(tensor)
+        _finish(dist.all_reduce(tensor, async_op=True))
 
 
 def _all_reduced(tensor: Tensor) -> Tensor:
@@ -313,7 +324,7 @@ def _all_reduced(tensor: Tensor) -> Tensor:
 def _all_gathered(tensor: Tensor) -> Tensor:
     everyone = tensor.new_empty(dist.get_world_size(), *tensor.shape)
     with _talking():
-        dist.all_gather(list(everyone), tensor)
+        _finish(dist.all_gather(list(everyone), tensor, async_op=True))
     return everyone
 
 

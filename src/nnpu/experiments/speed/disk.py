@@ -14,6 +14,7 @@ from nnpu.data import ParquetRows
 from nnpu.data.rows import as_rows
 from nnpu.estimators import PUClassifier
 from nnpu.experiments.speed.contest import Contender, contest
+from nnpu.files import sync
 from nnpu.models import mlp
 from nnpu.parameters import InputError
 from nnpu.training import Training
@@ -121,13 +122,11 @@ def _write(folder: Path, n_rows: int, n_features: int, *, parquet: bool) -> None
         table[start : start + group] = block
         if parquet:
             columns = pa.table(list(np.ascontiguousarray(block.T)), names=names)
+            file = folder / "parquet" / f"{start:012d}.parquet"
             pyarrow.parquet.write_table(
-                columns,
-                folder / "parquet" / f"{start:012d}.parquet",
-                compression="none",
-                use_dictionary=False,
-                write_statistics=False,
+                columns, file, compression="none", use_dictionary=False, write_statistics=False
             )
+            sync(file)  # or the system would write it while a contender is timed
     table.flush()
 
 
