@@ -12,7 +12,7 @@ from nnpu.data import read_csr, write_csr
 from nnpu.data.rows import as_rows, is_mapped
 from nnpu.parameters import InputError, ParameterError
 
-TABLE = sparse.random_array((40, 9), density=0.2, rng=np.random.default_rng(0), format="csr")
+TABLE = sparse.csr_array(np.random.default_rng(0).binomial(3, 0.07, (40, 9)) / 3)
 
 
 @pytest.mark.parametrize("index_dtype", ["int32", "int64"])
