@@ -140,8 +140,8 @@ class PUObjective:
         terms = self.objective.terms(
             g, torch.as_tensor(np.asarray(s)), loss=Loss(self.objective.loss.name, watched)
         )
-        slopes = torch.autograd.grad(terms.objective, margins)  # a ℓ′(g) and b ℓ′(−g)
-        as_positive, as_negative = (len(g) * slope.numpy() for slope in slopes)
+        (slopes,) = torch.autograd.grad(terms.objective, margins)  # (2, n): a ℓ′(g) and b ℓ′(−g)
+        as_positive, as_negative = len(g) * slopes.numpy()
         corrected = bool(terms.corrected)
         discount = self.objective.gamma if corrected else 1.0  # Algorithm 1, line 10
         return Round(
