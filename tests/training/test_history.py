@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from nnpu.objective import Objective
 from nnpu.parameters import InputError
+from nnpu.training import history
 from nnpu.training.history import EpochRecord, evaluate
 
 SCORES = torch.tensor([2.0, -1.0, 3.0, -2.0, -2.0])
@@ -70,3 +72,41 @@ def test_a_risk_that_is_not_finite_says_what_to_do(bad):
     scores, s = torch.tensor([bad, 1.0]), torch.tensor([1, 0])
     with pytest.raises(InputError, match=r"epoch 7: the run diverged. Lower 'lr'"):
         record_of((scores, s), objective=objective).summary(objective, 7)
+
+
+def random_steps(n, size):
+    generator = torch.Generator().manual_seed(0)
+    for number in range(n):
+        scores = torch.randn(size, generator=generator)
+        yield scores, (scores > 1).to(torch.int8), torch.tensor(number % 3 == 0)
+
+
+def add(record, step):
+    scores, s, corrected = step
+    record.add(scores, s, SimpleNamespace(corrected=corrected))
+
+
+@pytest.mark.parametrize("size", [1, 7, 16, 40])
+def test_the_record_holds_what_was_added_in_its_order(monkeypatch, size):
+    """Also where a step is larger than a piece of the record, and after a restart in between."""
+    monkeypatch.setattr(history, "_CHUNK", 16)
+    record, taken = EpochRecord(), list(random_steps(9, size))
+    assert record.state() == {}
+    for step in taken[:4]:
+        add(record, step)
+    record = EpochRecord.restored(record.state(), torch.device("cpu"))
+    for step in taken[4:]:
+        add(record, step)
+    found = record.state()
+    for name, parts in zip(found, zip(*taken, strict=True), strict=True):
+        assert torch.equal(found[name], torch.cat([part.view(-1) for part in parts])), name
+        assert found[name].dtype == parts[0].dtype
+
+
+def test_a_thousand_steps_are_kept_in_a_few_tensors():
+    """Each small tensor of its own would split the memory that large ones are taken from."""
+    record = EpochRecord()
+    for step in random_steps(1_000, 500):
+        add(record, step)
+    tapes = record._scores, record._s, record._corrected
+    assert [len(tape._parts) for tape in tapes] == [2, 2, 1]

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EpochRecord", "evaluate"]
 
+_CHUNK = 1 << 18  # values
+
 
 def evaluate(objective: Objective, scores: Tensor, s: Tensor) -> dict[str, float]:
     """Return the PU risk of scores under the objective's own loss and under the zero-one loss.
@@ -37,28 +39,55 @@ def evaluate(objective: Objective, scores: Tensor, s: Tensor) -> dict[str, float
     }
 
 
+class _Tape:
+    """Values of many steps, one after another in few large tensors.
+
+    A small tensor of every step would lie between the large ones that the next step takes again,
+    and split them: memory would grow from step to step.
+    """
+
+    def __init__(self, *parts: Tensor) -> None:
+        self._parts, self._used = list(parts), sum(len(part) for part in parts[-1:])
+
+    def __len__(self) -> int:
+        return sum(len(part) for part in self._parts[:-1]) + self._used
+
+    def add(self, values: Tensor) -> None:
+        """Copy values of shape (n,) to the end."""
+        end = self._used + len(values)
+        if not self._parts or end > len(self._parts[-1]):
+            if self._parts:
+                self._parts[-1] = self._parts[-1][: self._used]
+            self._parts.append(values.new_empty(max(len(values), _CHUNK)))
+            self._used, end = 0, len(values)
+        self._parts[-1][self._used : end] = values
+        self._used = end
+
+    def values(self) -> Tensor:
+        """Return all of them as one tensor."""
+        return torch.cat([*self._parts[:-1], self._parts[-1][: self._used]])
+
+
 class EpochRecord:
     """Collects the scores of an epoch's steps, on their device; nothing waits until its end."""
 
     def __init__(self) -> None:
-        self._scores: list[Tensor] = []
-        self._s: list[Tensor] = []
-        self._corrected: list[Tensor] = []
+        self._scores, self._s, self._corrected = _Tape(), _Tape(), _Tape()
 
     def add(self, scores: Tensor, s: Tensor, terms: Terms) -> None:
         """Keep what a step computed anyway."""
-        self._scores.append(scores.detach())
-        self._s.append(s)
-        self._corrected.append(terms.corrected)
+        self._scores.add(scores.detach())
+        self._s.add(s)
+        self._corrected.add(terms.corrected.view(1))
 
     def state(self) -> dict[str, Tensor]:
         """Return what was added so far as three tensors."""
-        if not self._scores:
+        if not len(self._scores):
             return {}
         return {
-            "scores": torch.cat(self._scores),
-            "s": torch.cat(self._s),
-            "corrected": torch.stack(self._corrected),
+            "scores": self._scores.values(),
+            "s": self._s.values(),
+            "corrected": self._corrected.values(),
         }
 
     @classmethod
@@ -66,18 +95,18 @@ class EpochRecord:
         """Return the record of which `state` is the state."""
         record = cls()
         if state:
-            record._scores = [state["scores"].to(device)]
-            record._s = [state["s"].to(device)]
-            record._corrected = list(state["corrected"].to(device).unbind())
+            record._scores = _Tape(state["scores"].to(device))
+            record._s = _Tape(state["s"].to(device))
+            record._corrected = _Tape(state["corrected"].to(device))
         return record
 
     def summary(self, objective: Objective, epoch: int, world: World = ALONE) -> dict[str, float]:
         """Return the row of history: training risks over all rows as they were scored."""
-        values = evaluate(objective, torch.cat(self._scores), torch.cat(self._s))
+        values = evaluate(objective, self._scores.values(), self._s.values())
         if not math.isfinite(values["risk"]):
             raise InputError(
                 f"The training risk became {values['risk']} in epoch {epoch}: the run diverged. "
                 "Lower 'lr', or scale the features if the module is your own."
             )
-        corrected = world.mean(torch.stack(self._corrected).double().mean().item())
+        corrected = world.mean(self._corrected.values().double().mean().item())
         return {f"train_{name}": value for name, value in values.items()} | {"corrected": corrected}
