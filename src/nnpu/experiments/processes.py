@@ -71,10 +71,7 @@ def measure_processes(shape: Shape | None = None, *, repeats: int = 3) -> list[R
 
 def epoch_seconds(shape: Shape) -> list[float]:
     """Train, alone or with the other processes, and return the seconds of all epochs but one."""
-    generator = torch.Generator().manual_seed(0)
-    x = torch.rand(shape.n_rows, shape.n_features, generator=generator)
-    s = torch.zeros(shape.n_rows, dtype=torch.int8)
-    s[: shape.n_p] = 1
+    x, s = shape.draw()
     torch.manual_seed(0)
     ends: list[float] = []
 

@@ -34,7 +34,7 @@ __all__ = ["ALONE", "World", "is_first", "joined", "launcher", "local_device"]
 
 Value = TypeVar("Value")
 
-_AWAKE = 0.01  # seconds
+_AWAKE = 0.01  # seconds that an exchange is waited for without sleeping
 _let_others_run = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
 _joined = 0  # groups so far: each has names of its own in the store
 

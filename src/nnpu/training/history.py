@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import torch
-
 from nnpu.losses import LOSSES
 from nnpu.parameters import InputError
 from nnpu.training.distributed import ALONE
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
     from nnpu.objective import Objective
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EpochRecord", "evaluate"]
 
-_CHUNK = 1 << 18  # values
+_LEAST = 1 << 16  # values for which there is room at first
 
 
 def evaluate(objective: Objective, scores: Tensor, s: Tensor) -> dict[str, float]:
@@ -40,32 +39,34 @@ def evaluate(objective: Objective, scores: Tensor, s: Tensor) -> dict[str, float
 
 
 class _Tape:
-    """Values of many steps, one after another in few large tensors.
+    """Values of many steps, one after another in one tensor.
 
     A small tensor of every step would lie between the large ones that the next step takes again,
     and split them: memory would grow from step to step.
     """
 
-    def __init__(self, *parts: Tensor) -> None:
-        self._parts, self._used = list(parts), sum(len(part) for part in parts[-1:])
+    def __init__(self) -> None:
+        self._room: Tensor | None = None
+        self._n = 0
 
     def __len__(self) -> int:
-        return sum(len(part) for part in self._parts[:-1]) + self._used
+        return self._n
 
     def add(self, values: Tensor) -> None:
         """Copy values of shape (n,) to the end."""
-        end = self._used + len(values)
-        if not self._parts or end > len(self._parts[-1]):
-            if self._parts:
-                self._parts[-1] = self._parts[-1][: self._used]
-            self._parts.append(values.new_empty(max(len(values), _CHUNK)))
-            self._used, end = 0, len(values)
-        self._parts[-1][self._used : end] = values
-        self._used = end
+        end = self._n + len(values)
+        if self._room is None or end > len(self._room):
+            larger = values.new_empty(max(2 * end, _LEAST))
+            if self._room is not None:
+                larger[: self._n] = self._room[: self._n]
+            self._room = larger
+        self._room[self._n : end] = values
+        self._n = end
 
     def values(self) -> Tensor:
-        """Return all of them as one tensor."""
-        return torch.cat([*self._parts[:-1], self._parts[-1][: self._used]])
+        """Return all of them."""
+        assert self._room is not None
+        return self._room[: self._n].clone()
 
 
 class EpochRecord:
@@ -82,7 +83,7 @@ class EpochRecord:
 
     def state(self) -> dict[str, Tensor]:
         """Return what was added so far as three tensors."""
-        if not len(self._scores):
+        if not len(self._corrected):  # a process may have steps without rows
             return {}
         return {
             "scores": self._scores.values(),
@@ -95,9 +96,9 @@ class EpochRecord:
         """Return the record of which `state` is the state."""
         record = cls()
         if state:
-            record._scores = _Tape(state["scores"].to(device))
-            record._s = _Tape(state["s"].to(device))
-            record._corrected = _Tape(state["corrected"].to(device))
+            record._scores.add(state["scores"].to(device))
+            record._s.add(state["s"].to(device))
+            record._corrected.add(state["corrected"].to(device))
         return record
 
     def summary(self, objective: Objective, epoch: int, world: World = ALONE) -> dict[str, float]:

@@ -43,6 +43,14 @@ class Shape:
         """Inputs and outputs of each layer."""
         return list(itertools.pairwise((self.n_features, *self.hidden, 1)))
 
+    def draw(self) -> tuple[Tensor, Tensor]:
+        """Return random rows and their PU labels."""
+        generator = torch.Generator().manual_seed(0)
+        x = torch.rand(self.n_rows, self.n_features, generator=generator)
+        s = torch.zeros(self.n_rows, dtype=torch.int8)
+        s[: self.n_p] = 1
+        return x, s
+
 
 class _RowByRow(Dataset[tuple["Tensor", "Tensor"]]):
     """What most people write: one row at a time."""
@@ -74,10 +82,7 @@ def measure_speed(shape: Shape | None = None, *, repeats: int = 3) -> list[Row]:
         paper's curves need it.
     """
     shape = shape or Shape()
-    generator = torch.Generator().manual_seed(0)
-    x = torch.rand(shape.n_rows, shape.n_features, generator=generator)
-    s = torch.zeros(shape.n_rows, dtype=torch.int8)
-    s[: shape.n_p] = 1
+    x, s = shape.draw()
     products = _Products(x, shape)
     contenders = {
         _OURS: lambda clock: _ours(x, s, shape, clock, judged=False),
