@@ -9,19 +9,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from scipy import sparse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
+    from torch import Tensor
 
 __all__ = ["BASES", "Features", "fit_features", "row_blocks"]
 
 #: What `basis` can be, besides None.
 BASES = ("rff", "gaussian")
 
-BLOCK = 2**19  # numbers in a block of features: a few megabytes, near the size of a cache
+BLOCK = 2**20  # numbers in a block of features: a few megabytes, near the size of a cache
 
 
 @dataclass(frozen=True)
@@ -77,10 +79,11 @@ class Features:
         if sparse.issparse(X):
             data = X.data * (1 / self.scale).astype(dtype)[X.indices]
             return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
-        X = np.asarray(X, dtype=dtype)
-        if self.mean is not None:
-            X = X - self.mean.astype(dtype)
-        return X * (1 / self.scale).astype(dtype)
+        x = as_tensor(np.asarray(X, dtype))
+        slope = torch.from_numpy((1 / self.scale).astype(dtype))
+        if self.mean is None:
+            return (x * slope).numpy()
+        return (x - torch.from_numpy(self.mean.astype(dtype))).mul_(slope).numpy()
 
     def _gaussian(self, X: Any) -> NDArray[np.floating[Any]]:
         """−γ‖x − c‖² = 2γ x·c − γ‖x‖² − γ‖c‖²: one product of extended matrices, then exp."""
@@ -91,20 +94,36 @@ class Features:
             squares = np.asarray(X.multiply(X).sum(axis=1)).reshape(-1, 1)
             exponent = X @ (2 * gamma * points.T) - gamma * (squares + of_centres)
         else:
-            extended = np.empty((len(X), X.shape[1] + 2), X.dtype)
-            extended[:, :-2], extended[:, -1] = X, 1
-            np.einsum("ij,ij->i", X, X, out=extended[:, -2])
+            x = torch.from_numpy(X)
+            extended = x.new_empty(len(x), x.shape[1] + 2)
+            extended[:, :-2], extended[:, -1] = x, 1
+            torch.sum(x.square(), 1, out=extended[:, -2])
             others = np.column_stack(
                 [2 * gamma * points, np.full(len(points), -gamma), -gamma * of_centres]
             )
-            exponent = extended @ others.T
-        return np.asarray(np.exp(exponent, out=exponent))
+            exponent = (extended @ torch.from_numpy(others).T).numpy()
+        return _in_place(torch.exp_, exponent)
 
     def _fourier(self, X: Any) -> NDArray[np.floating[Any]]:
         assert self.points is not None
         assert self.phase is not None
-        angles = X @ self.points.T.astype(X.dtype) + self.phase.astype(X.dtype)
-        return np.asarray(np.cos(angles, out=angles) * X.dtype.type(np.sqrt(2 / self.size)))
+        frequencies, phase = self.points.T.astype(X.dtype), self.phase.astype(X.dtype)
+        if sparse.issparse(X):
+            angles = X @ frequencies + phase
+        else:
+            product = torch.addmm(*map(torch.from_numpy, (phase, X, frequencies)))
+            angles = product.numpy()
+        waves = _in_place(torch.cos_, angles)
+        waves *= X.dtype.type(np.sqrt(2 / self.size))
+        return waves
+
+
+def _in_place(
+    function: Callable[[Tensor], Tensor], array: NDArray[np.floating[Any]]
+) -> NDArray[np.floating[Any]]:
+    """Put the values of a function of torch, which uses all threads, in place of an array's."""
+    function(torch.from_numpy(array))
+    return array
 
 
 def fit_features(
@@ -163,6 +182,11 @@ def fit_features(
     return Features(plain.mean, scale, basis, points.astype(np.float32), phase, float(gamma))
 
 
+def as_tensor(X: Any) -> Tensor:
+    """Return an array as a tensor that shares its memory; one that is read-only is copied."""
+    return torch.from_numpy(np.require(X, requirements="W"))
+
+
 def row_blocks(X: Any, width: int) -> Iterator[tuple[slice, Any]]:
     """Yield slices of X whose features fill about one block; CSR slices share X's memory."""
     n = X.shape[0]
@@ -194,12 +218,13 @@ def _mean_and_scale(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         mean = total / n
         variance = np.maximum(squares / n - mean**2, 0)
     else:
-        shift = X[: BLOCK // d + 1].mean(axis=0, dtype=np.float64)  # near the mean: no cancellation
+        shift = X[:1_000].mean(axis=0, dtype=np.float64)  # near the mean: no cancellation
         total, squares = np.zeros(d), np.zeros(d)
         for _, block in row_blocks(X, d):
-            shifted = block - shift
-            total += np.ones(len(shifted)) @ shifted
-            squares += np.einsum("ij,ij->j", shifted, shifted)
+            shifted = as_tensor(block).double() - torch.from_numpy(shift)
+            once = shifted.new_ones(1, len(shifted))
+            total += (once @ shifted)[0].numpy()
+            squares += (once @ shifted.square_())[0].numpy()
         mean = shift + total / n
         variance = np.maximum(squares / n - (total / n) ** 2, 0)
     scale = np.sqrt(variance)

@@ -1,6 +1,7 @@
 """The objective J(w, b) = −π mean_P g + mean_U h(g) + α/2 ‖w‖², g = w·φ(x) + b, by blocks of rows.
 
 Parameters θ = (w, b) are one vector; without an intercept it is w alone. Sums run in float64.
+Dense products are torch's: two libraries with threads of their own get in each other's way.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import torch
 from scipy import sparse
 
 from nnpu.convex.features import row_blocks
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Evaluation", "Problem", "as_dense"]
+__all__ = ["Evaluation", "Problem", "add_gram", "column_sums"]
 
+_STRIP = 100  # columns that are worth a product of their own
 CACHE = 2**26  # numbers: features of up to half a gigabyte are kept from pass to pass
 
 
@@ -86,7 +89,7 @@ class Problem:
             x_p = self.X[self.labelled]
             total = np.zeros(self.size)
             for _, block in row_blocks(x_p, self.size):
-                total += _column_sums(self.features.transform(block))
+                total += column_sums(self.features.transform(block))
             self._linear = self.prior * self._join(total / x_p.shape[0], 1.0)
         return self._linear
 
@@ -117,11 +120,11 @@ class Problem:
         scores = np.empty(self.X.shape[0])
         for rows, block in self.blocks():
             weights = self.weights[rows]
-            scores[rows] = block @ w
+            scores[rows] = _product(block, w)
             g = scores[rows] + b
             value += float(weights @ loss.value(g))
             slope = weights * loss.slope(g)
-            pulled += block.T @ slope
+            pulled += _product(block.T, slope)
             total += float(slope.sum())
         penalty = self.penalty(alpha)
         objective = value - float(self.linear @ theta) + float(penalty @ theta**2) / 2
@@ -138,9 +141,9 @@ class Problem:
                 continue
             root = np.sqrt(curvature[rows][active])
             part = _times(_take(block, active), root)
-            matrix[: self.size, : self.size] += as_dense(part.T @ part)
+            add_gram(part, matrix[: self.size, : self.size])
             if self.intercept:
-                matrix[-1, : self.size] += part.T @ root
+                matrix[-1, : self.size] += _product(part.T, root)
                 matrix[-1, -1] += root @ root
         if self.intercept:
             matrix[: size - 1, -1] = matrix[-1, : size - 1]
@@ -153,8 +156,8 @@ class Problem:
         for rows, block in self.blocks():
             if not curvature[rows].any():
                 continue
-            bent = curvature[rows] * (block @ w + b)
-            pulled += block.T @ bent
+            bent = curvature[rows] * (_product(block, w) + b)
+            pulled += _product(block.T, bent)
             total += float(bent.sum())
         return self._join(pulled, total) + self.penalty(alpha) * vector
 
@@ -166,8 +169,44 @@ class Problem:
         return np.append(w, b) if self.intercept else w
 
 
-def _column_sums(block: Any) -> Floats:
-    return np.asarray(block.sum(axis=0, dtype=np.float64)).ravel()
+def _product(block: Any, vector: Floats) -> Floats:
+    """A block of features, or one turned over, times a vector."""
+    if sparse.issparse(block):
+        return np.asarray(block @ vector)
+    return torch.mv(torch.from_numpy(block), torch.from_numpy(vector)).numpy()
+
+
+def column_sums(block: Any) -> Floats:
+    """Return the sum of each column of a block of features."""
+    if sparse.issparse(block):
+        return np.asarray(block.sum(axis=0, dtype=np.float64)).ravel()
+    features = torch.from_numpy(block)
+    sums = features.new_ones(1, len(features)) @ features
+    return sums[0].double().numpy()
+
+
+def add_gram(block: Any, matrix: Floats) -> None:
+    """Add blockᵀ block to a matrix, in place.
+
+    It is symmetric: a dense block is taken in up to four strips of columns, each of which meets
+    only itself and those to its right.
+
+    >>> matrix = np.ones((2, 2))
+    >>> add_gram(np.array([[1.0, 2.0]]), matrix)
+    >>> matrix
+    array([[2., 3.],
+           [3., 5.]])
+    """
+    if sparse.issparse(block):
+        matrix += (block.T @ block).toarray()
+        return
+    features = torch.from_numpy(block)
+    n_strips = min(max(features.shape[1] // _STRIP, 1), 4)
+    for columns in np.array_split(np.arange(features.shape[1]), n_strips):
+        start, stop = columns[0], columns[-1] + 1
+        part = (features[:, start:stop].T @ features[:, start:]).numpy()
+        matrix[start:stop, start:] += part
+        matrix[stop:, start:stop] += part[:, stop - start :].T
 
 
 def _take(block: Any, rows: NDArray[np.intp]) -> Any:
@@ -179,8 +218,3 @@ def _times(block: Any, factors: Floats) -> Any:
     if sparse.issparse(block):
         return sparse.csr_array(block.multiply(factors[:, None]))
     return block * factors[:, None]
-
-
-def as_dense(product: Any) -> Floats:
-    """Return a matrix of features by features as an array."""
-    return np.asarray(product.toarray() if sparse.issparse(product) else product)

@@ -16,16 +16,15 @@ and has h*(u) = −min{u, 1 − u}. So one number bounds the distance to the lea
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+import torch
 from scipy.optimize import brentq
 
 from nnpu.convex.features import row_blocks
 from nnpu.convex.losses import CONVEX_LOSSES, smooth_double_hinge
-from nnpu.convex.problem import as_dense
-from nnpu.convex.threads import in_threads
+from nnpu.convex.problem import add_gram, column_sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -156,7 +155,7 @@ def _newton_direction(
     matrix = problem.hessian(curvature, alpha)
     if problem.intercept:
         matrix[-1, -1] += 1e-12
-    return np.asarray(cho_solve(cho_factor(matrix, check_finite=False), now.gradient))
+    return _Factor(matrix).solve(now.gradient)
 
 
 def _conjugate_gradients(
@@ -261,15 +260,27 @@ def _normal_equations(problem: Problem, alphas: list[float], tol: float) -> list
     solutions = []
     for alpha in alphas:
         system = matrix / 2 + np.diag(problem.penalty(alpha))
-        factor = cho_factor(system)
-        theta = cho_solve(factor, right)
-        theta += cho_solve(factor, right - system @ theta)  # one refinement
+        factor = _Factor(system)
+        theta = factor.solve(right)
+        theta += factor.solve(right - system @ theta)  # one refinement
         gradient = system @ theta - right
         objective = float(theta @ (system @ theta) / 2 - right @ theta) + 0.25
         gap = float(gradient @ gradient) / (2 * alpha)
         certificate = Certificate(gap, float(np.linalg.norm(gradient)), 1, gap <= tol)
         solutions.append(Solution(theta, objective, certificate))
     return solutions
+
+
+class _Factor:
+    """Cholesky's factor of a positive definite matrix."""
+
+    def __init__(self, matrix: Floats) -> None:
+        self._lower = torch.linalg.cholesky(torch.from_numpy(matrix))
+
+    def solve(self, right: Floats) -> Floats:
+        """Return x with matrix · x = right."""
+        column = torch.from_numpy(right)[:, None]
+        return torch.cholesky_solve(column, self._lower)[:, 0].numpy()
 
 
 def _needs_float64(problem: Problem, alpha: float) -> bool:
@@ -284,16 +295,12 @@ def _second_moments(problem: Problem, precise: bool) -> tuple[Floats, Floats]:
     """Return M and m_u; products within a block in float32 unless `precise`, sums in float64."""
     size = problem.size + problem.intercept
     matrix, total = np.zeros((size, size)), np.zeros(size)
-    x_u = problem.X if problem.population.all() else problem.X[problem.population]
-
-    def moments(numbered: tuple[slice, Any]) -> tuple[Any, Any]:
-        phi = problem.features.transform(numbered[1], np.float64 if precise else np.float32)
-        return phi.T @ phi, phi.T @ np.ones(phi.shape[0], phi.dtype)
-
-    for product, sums in in_threads(moments, row_blocks(x_u, problem.size)):
-        matrix[: problem.size, : problem.size] += as_dense(product)
-        total[: problem.size] += sums
-    n = x_u.shape[0]
+    for rows, block in row_blocks(problem.X, problem.size):
+        x_u = block[problem.population[rows]]
+        phi = problem.features.transform(x_u, np.float64 if precise else np.float32)
+        add_gram(phi, matrix[: problem.size, : problem.size])
+        total[: problem.size] += column_sums(phi)
+    n = problem.population.sum()
     if problem.intercept:
         total[-1] = n
         matrix[-1], matrix[:, -1] = total, total

@@ -30,7 +30,8 @@ def fit_labels(s: Any) -> tuple[NDArray[Any], Labels]:
     array([-1,  1])
     """
     s = column_or_1d(s)
-    check_classification_targets(s)
+    if s.dtype.kind not in "biu":  # whole numbers are classes, however many
+        check_classification_targets(s)
     values = np.unique(s)
     if len(values) == 3 and _is_known_negatives(values):
         return values[[0, 2]], s.astype(np.int8)
