@@ -52,6 +52,7 @@ OTHERS = (
     "local",
     "bounds",
     "counter_example",
+    "callers_group",
     "callbacks",
     "another_runs_folder",
     "a_full_disk",
@@ -233,6 +234,11 @@ def test_alone_the_local_mode_is_the_global_one():
 # One process acts for all, and all must agree.
 
 
+def test_torchs_exchange_and_the_one_in_shared_memory_give_the_same_bits(pair):
+    for mine, expected in zip(pair["callers_group"], pair["everything_at_once"], strict=True):
+        assert same(mine, expected)
+
+
 def test_the_first_process_is_asked_after_an_epoch_and_speaks_for_all(pair):
     first, second = pair["callbacks"]
     assert (first["calls"], second["calls"]) == ([0, 1], [])
@@ -403,9 +409,10 @@ def test_shared_batch_norm_keeps_the_digits_of_values_far_from_zero():
     torch.manual_seed(0)
     x = 1e4 + torch.randn(1000, 2)
     exact = functional.batch_norm(x.double(), None, None, training=True)
+    torchs = functional.batch_norm(x, None, None, training=True)
     with SharedBatchNorm(lambda t: t[None], lambda t: t):
         y = functional.batch_norm(x, None, None, training=True)
-    assert (y - exact).abs().max() < 2e-3
+    assert (y - exact).abs().max() < 2 * (torchs - exact).abs().max() < 1e-2
 
 
 def test_one_row_in_all_processes_is_refused_as_by_torch():

@@ -92,51 +92,49 @@ class SharedBatchNorm(TorchFunctionMode):
 class _Normalise(torch.autograd.Function):
     """y = w (x − mean) / √(variance + ε) + b, per channel, with statistics of all processes.
 
-    Each process contributes its mean and its sum of squares about that mean, which are put
-    together without loss of digits.
+    Each process contributes its mean and its variance about that mean, which are put together
+    without loss of digits. All passes over x are torch's own: those of batch norm with given
+    statistics, forwards and backwards, and one more for what the statistics have of x.
     """
 
     @staticmethod
     def forward(
         ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, eps: float, gather: Exchange, add: Any
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        axes, shape = _layout(x)
-        own = x.numel() // x.shape[1]
-        own_mean = x.sum(axes) / max(own, 1)
-        centred = x - own_mean.view(shape)
-        own_squares = centred.square().sum(axes)
-        parts = gather(torch.cat([own_mean, own_squares, x.new_tensor([own])]))
-        means, squares, counts = parts.split([x.shape[1], x.shape[1], 1], dim=1)
+        channels = x.shape[1]
+        own = x.numel() // channels
+        moments = (
+            torch.batch_norm_update_stats(x, None, None, 0.0) if own else x.new_zeros(2, channels)
+        )
+        parts = gather(torch.cat([*moments, x.new_full((1,), own)]))
+        means, variances, counts = parts.split([channels, channels, 1], dim=1)
         n = counts.sum()
         if own <= 1 and n <= 1:
             raise ValueError(f"Batch norm needs more than one row to train on, not {int(n)}.")
-        mean = (counts * means).sum(0) / n
-        variance = (squares + counts * (means - mean).square()).sum(0) / n
-        slope = (variance + eps).rsqrt()
-        offset, scale = own_mean - mean, slope * weight  # x − mean = centred + offset
-        y = torch.addcmul((bias + offset * scale).view(shape), centred, scale.view(shape))
-        ctx.save_for_backward(centred, offset, slope, scale, n)
-        ctx.add = add
+        shares = counts / n
+        mean = (shares * means).sum(0)
+        away = means - mean
+        variance = (shares * torch.addcmul(variances, away, away)).sum(0)
+        y = torch.batch_norm(x, weight, bias, mean, variance, False, 0.0, eps, False)
+        ctx.save_for_backward(x, weight, mean, variance, n)
+        ctx.eps, ctx.add = eps, add
         ctx.mark_non_differentiable(mean, variance, n)
         ctx.set_materialize_grads(False)  # no zeros for the three
         return y, mean, variance, n
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, *others: Tensor) -> tuple[Tensor | None, ...]:
-        centred, offset, slope, scale, n = ctx.saved_tensors
-        axes, shape = _layout(centred)
-        own_sum = gradient.sum(axes)
-        own_product = (gradient * centred).sum(axes) + offset * own_sum  # with x − mean
-        total, product = ctx.add(torch.stack([own_sum, own_product])) / n
-        # ∂x = scale (∂y − mean of ∂y − (x − mean) slope² · mean of ∂y (x − mean))
-        factor = -scale * slope.square() * product
-        constant = factor * offset - scale * total
-        back = torch.addcmul(constant.view(shape), centred, factor.view(shape))
-        back.addcmul_(gradient, scale.view(shape))
-        return back, own_product * slope, own_sum, None, None, None
-
-
-def _layout(x: Tensor) -> tuple[list[int], list[int]]:
-    """The axes to sum over, and the shape in which a value per channel meets x."""
-    axes = [axis for axis in range(x.ndim) if axis != 1]
-    return axes, [-1 if axis == 1 else 1 for axis in range(x.ndim)]
+        x, weight, mean, variance, n = ctx.saved_tensors
+        # With z = (x − mean) slope: w slope ∂y, and this process's sums of z ∂y and of ∂y.
+        back, product, total = torch.ops.aten.native_batch_norm_backward(
+            gradient, x, weight, mean, variance, None, None, False, ctx.eps, [True, True, True]
+        )
+        mean_product, mean_total = ctx.add(torch.stack([product, total])) / n
+        # ∂x = w slope (∂y − mean of ∂y − z · mean of z ∂y)
+        slope = (variance + ctx.eps).rsqrt()
+        scale = weight * slope
+        factor = scale * slope * mean_product
+        constant = torch.addcmul(scale * mean_total, factor, mean, value=-1)
+        shape = [-1 if axis == 1 else 1 for axis in range(x.ndim)]
+        back.addcmul_(x, factor.view(shape), value=-1).sub_(constant.view(shape))
+        return back, product, total, None, None, None

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import functools
 import os
-import re
-import time
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +20,8 @@ from torch import Tensor
 
 from nnpu.parameters import InputError, check_number
 from nnpu.training.batchnorm import SharedBatchNorm
+from nnpu.training.exchange import Exchange, GroupExchange, talking
+from nnpu.training.neighbours import fastest_exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -34,8 +34,6 @@ __all__ = ["ALONE", "World", "is_first", "joined", "launcher", "local_device"]
 
 Value = TypeVar("Value")
 
-_AWAKE = 0.01  # seconds that an exchange is waited for without sleeping
-_let_others_run = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
 _joined = 0  # groups so far: each has names of its own in the store
 
 
@@ -54,6 +52,8 @@ class World:
         How many there are.
     local : bool, default=False
         Whether each takes a branch of Algorithm 1 of its own: see `part`.
+    exchange : Exchange, optional
+        How tensors get from one to another; by default by torch.distributed.
 
     Examples
     --------
@@ -65,6 +65,7 @@ class World:
     rank: int = 0
     size: int = 1
     local: bool = False
+    exchange: Exchange = field(default_factory=GroupExchange, repr=False)
 
     @property
     def first(self) -> bool:
@@ -80,13 +81,12 @@ class World:
         """Add up sums of losses, shape (3, 2), and counts of rows, shape (3,).
 
         Every process gets the same bits, so that all take the same branch of Algorithm 1. The
-        gradient is `size` times that of this process's own sums: its mean over the processes,
-        see `average_gradients`, is that of the total.
+        gradient is that with respect to this process's own sums: see `add_gradients`.
         """
         if self.size == 1:
             return sums, counts
         own = torch.cat([sums, counts[:, None]], dim=1)
-        everything = _Total.apply(own, self.size)  # type: ignore[no-untyped-call]
+        everything = _Total.apply(own, self._sum)  # type: ignore[no-untyped-call]
         return everything[:, :2], everything[:, 2]
 
     def part(self, sums: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
@@ -96,10 +96,10 @@ class World:
         max{0, r} of the total. Means by each process's own counts have no such mean: where counts
         are unequal they can fall below.
         """
-        return self.size * sums, _all_reduced(counts) if self.size > 1 else counts
+        return self.size * sums, self._sum(counts) if self.size > 1 else counts
 
-    def average_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Put the mean over all processes in place of each gradient, in one exchange.
+    def add_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Put the sum over all processes in place of each gradient.
 
         A parameter that no process had a gradient for is left without one.
         """
@@ -108,23 +108,26 @@ class World:
         trained = [p for p in parameters if p.requires_grad]
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad.to_dense() for p in trained]
         used = gradients[0].new_tensor([p.grad is not None for p in trained])
-        flat = torch.cat([*(g.flatten() for g in gradients), used])
-        _all_reduce_(flat)
-        flat /= self.size
-        *means, used = flat.split([*(p.numel() for p in trained), len(trained)])
-        for parameter, mean, share in zip(trained, means, used, strict=True):
-            if parameter.grad is not None or share > 0:
-                parameter.grad = mean.view_as(parameter).to(parameter.dtype)
+        total = self.exchange.add(*gradients, used)
+        *sums, used = total.split([*(p.numel() for p in trained), len(trained)])
+        for parameter, gradient, users in zip(trained, sums, used.tolist(), strict=True):
+            if users > 0:
+                parameter.grad = gradient.view_as(parameter).to(parameter.dtype)
 
     def normalising(self) -> AbstractContextManager[object]:
         """Let batch norm in the body use the statistics of all processes' rows together."""
-        return nullcontext() if self.size == 1 else SharedBatchNorm(_all_gathered, _all_reduced)
+        if self.size == 1:
+            return nullcontext()
+        return SharedBatchNorm(self.exchange.gather, self._sum)
 
     def any(self, *flags: bool) -> tuple[bool, ...]:
         """Return for each flag whether any process has set it."""
         if self.size == 1:
             return flags
-        return tuple(_all_reduced(torch.tensor(flags, dtype=torch.int32)).gt(0).tolist())
+        return tuple(self._sum(torch.tensor(flags, dtype=torch.int32)).gt(0).tolist())
+
+    def _sum(self, tensor: Tensor) -> Tensor:
+        return self.exchange.add(tensor).view_as(tensor)
 
     def mean(self, value: float) -> float:
         """Return the mean of a number over the processes."""
@@ -134,7 +137,7 @@ class World:
         """Return the value of every process, by rank."""
         values = [value] * self.size
         if self.size > 1:
-            with _talking():
+            with talking():
                 dist.all_gather_object(values, value)
         return values
 
@@ -148,7 +151,7 @@ class World:
                 outcome[0] = act()
             except Exception as error:
                 outcome[1] = error
-        with _talking():
+        with talking():
             dist.broadcast_object_list(outcome, src=0)
         if outcome[1] is not None:
             raise outcome[1]
@@ -190,13 +193,15 @@ def joined(parallel: str = "global") -> Iterator[World]:
     (0, 1)
     """
     if _has_group():
-        yield _here(parallel)
+        yield _here(parallel, GroupExchange())
     elif not _torchrun():
         yield ALONE
     else:
         _join()
         try:
-            yield _here(parallel)
+            here = dist.get_rank(), dist.get_world_size(), _timeout().total_seconds()
+            with fastest_exchange(*here) as exchange:
+                yield _here(parallel, exchange)
         finally:
             dist.destroy_process_group()
 
@@ -231,9 +236,9 @@ def local_device() -> torch.device:
     return torch.device("cuda", number % torch.cuda.device_count())
 
 
-def _here(parallel: str) -> World:
+def _here(parallel: str, exchange: Exchange) -> World:
     size = dist.get_world_size()
-    return World(dist.get_rank(), size, local=parallel == "local" and size > 1)
+    return World(dist.get_rank(), size, parallel == "local" and size > 1, exchange)
 
 
 def _has_group() -> bool:
@@ -266,7 +271,7 @@ def _join() -> None:
     one_machine = os.environ.get("GROUP_WORLD_SIZE") == "1"
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") if one_machine else "0"
     timeout = _timeout()
-    with _talking():
+    with talking():
         store, rank, size = _rendezvous(timeout)
         dist.init_process_group(
             "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo",
@@ -288,54 +293,13 @@ def _rendezvous(timeout: timedelta) -> tuple[Any, int, int]:
     return store, rank, size
 
 
-@contextmanager
-def _talking() -> Iterator[None]:
-    """Say what it means that an exchange with other processes failed."""
-    try:
-        yield
-    except RuntimeError as error:
-        silent = re.search("time[d ]*out", str(error), re.IGNORECASE)
-        what = "does not answer in time" if silent else "has ended"
-        raise ConnectionError(
-            f"Another process of this training {what}. Look for its own error; then start all of "
-            "them again: with checkpoints the run goes on where it was"
-        ) from error
-
-
-def _finish(exchange: Any) -> None:
-    """Wait, at first without sleeping: to wake up takes longer than an exchange on one machine."""
-    until = time.perf_counter() + _AWAKE
-    while not exchange.is_completed() and time.perf_counter() < until:
-        _let_others_run()
-    exchange.wait()
-
-
-def _all_reduce_(tensor: Tensor) -> None:
-    with _talking():
-        _finish(dist.all_reduce(tensor, async_op=True))
-
-
-def _all_reduced(tensor: Tensor) -> Tensor:
-    total = tensor.detach().clone(memory_format=torch.contiguous_format)
-    _all_reduce_(total)
-    return total
-
-
-def _all_gathered(tensor: Tensor) -> Tensor:
-    everyone = tensor.new_empty(dist.get_world_size(), *tensor.shape)
-    with _talking():
-        _finish(dist.all_gather(list(everyone), tensor, async_op=True))
-    return everyone
-
-
 class _Total(torch.autograd.Function):
-    """The sum over all processes; backwards `size` times the gradient of this one."""
+    """The sum over all processes; backwards the gradient goes to each of them."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, size: int) -> Tensor:
-        ctx.size = size
-        return _all_reduced(tensor)
+    def forward(ctx: Any, tensor: Tensor, add: Callable[[Tensor], Tensor]) -> Tensor:
+        return add(tensor)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return ctx.size * gradient, None
+        return gradient, None

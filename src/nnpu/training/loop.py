@@ -163,9 +163,9 @@ def train_step(
     terms = objective.with_pool(world.pool).terms(scores, s)  # line 5: r ≥ −β or not
     optimizer.zero_grad(set_to_none=True)
     # Departs from the paper: with a branch in each process γ discounts its share of the gradient.
-    aim = objective.discounted(terms) if world.local else terms.objective
+    aim = objective.discounted(terms) / world.size if world.local else terms.objective
     aim.backward()  # lines 6 and 9
-    world.average_gradients(model.parameters())
+    world.add_gradients(model.parameters())
     if objective.gamma < 1 and not world.local:
         discounted_step(optimizer, torch.where(terms.corrected, objective.gamma, 1.0))  # line 10
     else:
