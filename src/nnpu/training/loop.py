@@ -128,6 +128,7 @@ def train(
         sample = TrainingSample(table, sample.s, sample.index)
         while run.epoch < epochs and not run.stopped:  # line 2
             run.begin_epoch(derive_seed(seed, run.epoch, world.rank))
+            network.train()
             batches = table.expect(plan.epoch(run.epoch)[run.step :])
             for rows in run.batches(batches):  # lines 3 and 4
                 progress = (run.epoch + run.step / len(plan)) / epochs
@@ -154,9 +155,9 @@ def train_step(
     """Lines 5 to 10 of Algorithm 1 on one mini-batch, P and U in one forward pass.
 
     The branch is chosen on the device, and so is the discount γ < 1: nothing waits for it here.
-    `rows` are those of this process; it returns their scores and labels.
+    The model is in training mode. `rows` are those of this process; it returns their scores and
+    labels.
     """
-    model.train()
     with world.normalising():
         scores = forward(model, sample.rows.take(rows))
     s = sample.s[rows].to(scores.device)
