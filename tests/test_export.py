@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import torch
 from torch import nn
 
-from nnpu import LinearPU, PUClassifier, PUWrapper
+from nnpu import BoostedPU, LinearPU, PUClassifier, PUWrapper
 from nnpu.export import to_onnx
 from nnpu.parameters import InputError
 
@@ -121,13 +121,41 @@ def test_a_graph_with_other_scores_is_not_written(sample, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("basis", ["gaussian", "rff"])
+def test_a_basis_is_exported(basis, sample, tmp_path):
+    x, s = sample
+    clf = LinearPU(0.4, loss="logistic", basis=basis, n_components=30, random_state=0).fit(x, s)
+    path = to_onnx(clf, x[:5], tmp_path / "model.onnx")
+    np.testing.assert_allclose(run(path, x)[0], clf.decision_function(x), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_boosted_trees_are_exported_with_their_way_for_missing_values(missing, sample, tmp_path):
+    pytest.importorskip("lightgbm")
+    x, s = sample
+    if missing:
+        x = np.where(np.random.default_rng(1).random(x.shape) < 0.2, np.nan, x)
+    clf = BoostedPU(0.4, random_state=0).fit(x, s).calibrate(x, s)
+    path = to_onnx(clf, x[:5], tmp_path / "model.onnx")
+    x = np.where(np.arange(4) == np.arange(400)[:, None] % 4, np.nan, x)  # also where none was seen
+    score, probability, _ = run(path, x.astype(np.float32))
+    np.testing.assert_array_equal(score, clf.decision_function(x))
+    np.testing.assert_allclose(probability, clf.predict_proba(x)[:, 1], atol=1e-5)
+
+
+def test_trees_that_never_split_are_exported(tmp_path):
+    pytest.importorskip("lightgbm")
+    x = np.zeros((40, 2), dtype=np.float32)
+    clf = BoostedPU(0.4).fit(x, np.arange(40) % 4 == 0)
+    assert run(to_onnx(clf, x, tmp_path / "model.onnx"), x)[0].tolist() == [0.0] * 40
+
+
 def test_classifiers_without_a_graph_are_refused(sample, tmp_path):
     from sklearn.linear_model import LogisticRegression
 
     x, s = sample
-    for clf in (PUWrapper(LogisticRegression(), 0.4), LinearPU(0.4, basis="gaussian")):
-        with pytest.raises(InputError, match="cannot be written as ONNX"):
-            to_onnx(clf.fit(x / 100, s), x, tmp_path / "model.onnx")
+    with pytest.raises(InputError, match="cannot be written as ONNX"):
+        to_onnx(PUWrapper(LogisticRegression(), 0.4).fit(x, s), x, tmp_path / "model.onnx")
 
 
 def test_without_onnx_the_error_names_the_extra(fitted, sample, tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from nnpu import __version__
-from nnpu.estimators import LinearPU, PUClassifier
+from nnpu.estimators import BoostedPU, LinearPU, PUClassifier
 from nnpu.extras import need
 from nnpu.files import atomic_path
 from nnpu.objective import flat_scores
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping, Sequence
 
+    from nnpu.convex import Features
     from nnpu.estimators.base import BasePUClassifier
+    from nnpu.estimators.forest import Forest
 
 __all__ = ["to_onnx"]
 
@@ -54,8 +56,8 @@ def to_onnx(
 
     Parameters
     ----------
-    classifier : PUClassifier or LinearPU
-        Fitted. LinearPU without a basis.
+    classifier : PUClassifier, LinearPU or BoostedPU
+        Fitted.
     X : array-like or sparse matrix of shape (n, …)
         A few rows, as for `predict`. Their shape becomes the input's, and the scores of the graph
         are compared with the classifier's on (the first 64 of) them.
@@ -131,16 +133,79 @@ def _module(classifier: BasePUClassifier) -> nn.Module:
     if isinstance(classifier, PUClassifier):
         module: nn.Module = classifier.module_
         return module.cpu()
-    if isinstance(classifier, LinearPU) and classifier.features_.basis is None:
-        module = nn.Linear(classifier.n_features_in_, 1)
+    if isinstance(classifier, BoostedPU):
+        return _Trees(classifier.forest_)
+    if isinstance(classifier, LinearPU):
+        last = nn.Linear(classifier.coef_.shape[1], 1, dtype=torch.float64)
         with torch.no_grad():
-            module.weight.copy_(torch.from_numpy(classifier.coef_))
-            module.bias.copy_(torch.from_numpy(classifier.intercept_))
-        return module
+            last.weight.copy_(torch.from_numpy(classifier.coef_))
+            last.bias.copy_(torch.from_numpy(classifier.intercept_))
+        return nn.Sequential(_Basis(classifier.features_), last, _Float32())
     raise InputError(
-        f"{type(classifier).__name__} cannot be written as ONNX: a PUClassifier can, and a "
-        "LinearPU without a basis. Use a model folder, classifier.save(folder), for the others."
+        f"{type(classifier).__name__} cannot be written as ONNX: PUClassifier, LinearPU and "
+        "BoostedPU can. Use a model folder, classifier.save(folder), if it has one."
     )
+
+
+class _Basis(nn.Module):
+    """φ of `LinearPU` in float64; without a basis the weights are those of the features."""
+
+    mean: Tensor | None
+    scale: Tensor
+    points: Tensor
+    phase: Tensor
+
+    def __init__(self, features: Features) -> None:
+        super().__init__()
+        self.basis, self.gamma, self.size = features.basis, features.gamma, features.size
+        for name in ("mean", "scale", "points", "phase"):
+            array = getattr(features, name)
+            self.register_buffer(name, None if array is None else torch.tensor(array).double())
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.double()
+        if self.basis is None:
+            return x
+        x = (x if self.mean is None else x - self.mean) / self.scale
+        product = x @ self.points.T
+        if self.basis == "rff":
+            return torch.cos(product + self.phase) * math.sqrt(2 / self.size)
+        squares = x.square().sum(1, keepdim=True) + self.points.square().sum(1)
+        return torch.exp(-self.gamma * (squares - 2 * product))
+
+
+class _Float32(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.float()
+
+
+class _Trees(nn.Module):
+    """The sum of the leaves that a row ends in: all trees go down a level at a time."""
+
+    roots: Tensor
+    feature: Tensor
+    threshold: Tensor
+    left: Tensor
+    right: Tensor
+    nan_left: Tensor
+    value: Tensor
+
+    def __init__(self, forest: Forest) -> None:
+        super().__init__()
+        self.depth = max(forest.depths(), default=0)
+        for name, array in forest.arrays().items():
+            tensor = torch.tensor(array)
+            self.register_buffer(name, tensor.long() if array.dtype == np.int32 else tensor)
+
+    def forward(self, x: Tensor) -> Tensor:
+        node = self.roots.expand(x.shape[0], -1)
+        for _ in range(self.depth):  # a leaf is its own child
+            value = x.gather(1, self.feature[node]).double()
+            goes_left = torch.where(
+                value.isnan(), self.nan_left[node], value <= self.threshold[node]
+            )
+            node = torch.where(goes_left, self.left[node], self.right[node])
+        return self.value[node].sum(1).float()
 
 
 def _rows(classifier: BasePUClassifier, X: Any) -> Any:

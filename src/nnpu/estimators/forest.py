@@ -114,7 +114,7 @@ class Forest:
             Rows of a sparse matrix are made dense a block at a time.
         """
         total = np.zeros(X.shape[0])
-        depths = self._depths()
+        depths = self.depths()
         for rows, block in row_blocks(X, X.shape[1]):
             dense = np.ascontiguousarray(block if isinstance(block, np.ndarray) else _dense(block))
             missing = bool(np.isnan(dense).any())
@@ -136,7 +136,7 @@ class Forest:
             node = np.where(goes_left, self.left.take(node), self.right.take(node))
         return node
 
-    def _depths(self) -> list[int]:
+    def depths(self) -> list[int]:
         """Return how many comparisons the deepest leaf of each tree takes."""
         depths = []
         for root in self.roots:
