@@ -118,6 +118,12 @@ def test_an_estimated_prior_brings_its_curve_and_both_ends_of_its_interval(tmp_p
         assert words in text
     assert prior["message"] in text
     assert "q_u / q_p" in text
+    page = tmp_path / "page.html"
+    data = str(tmp_path / "t.csv")
+    main(["evaluate", str(out), data, "--label", "s", "--report", str(page)])
+    text = page.read_text()  # the model folder has kept the interval
+    assert f"when the model was fitted: {prior['low']:.3f} to {prior['high']:.3f}." in text
+    assert f"low end of its interval: {prior['low']:.3f}" in text
 
 
 def test_a_prior_that_would_be_impossible_is_said_to_be_moved(tmp_path, capsys):

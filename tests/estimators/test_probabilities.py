@@ -15,6 +15,7 @@ from nnpu import PUClassifier, PUWrapper, metrics, models
 from nnpu.calibration import ScoreCalibration, shift_prior
 from nnpu.estimators import LinearPU
 from nnpu.parameters import InputError, ParameterError
+from nnpu.prior import PriorEstimate
 from nnpu.training import Training
 
 
@@ -181,6 +182,16 @@ def test_shifted_probabilities_are_right_where_only_the_share_differs(fitted, ma
         assert p[part].mean() == pytest.approx((there.y[part] == 1).mean(), abs=0.03)
 
 
+ESTIMATE = PriorEstimate(0.3, 0.2, 0.4, "bbe", True, "About 30 %.").stored()
+
+
+def test_the_estimate_of_the_prior_comes_back_from_a_folder(held_out, tmp_path):
+    clf = LinearPU(loss="logistic", random_state=0).fit(held_out.x, held_out.s)
+    loaded = nnpu.load(clf.save(tmp_path / "model"))
+    assert loaded.prior_estimate_ == clf.prior_estimate_ is not None
+    assert loaded.prior_estimate_.curve is None  # only a picture needs it
+
+
 def test_calibration_and_threshold_come_back_from_a_folder(fitted, held_out, tmp_path):
     fitted.calibrate(held_out.x, held_out.s).choose_threshold(held_out.x, held_out.s, recall=0.7)
     loaded = nnpu.load(fitted.save(tmp_path / "model"), module=models.linear)
@@ -199,10 +210,19 @@ def test_calibration_and_threshold_come_back_from_a_folder(fitted, held_out, tmp
         {"calibration": {"slope": 1.0, "intercept": float("inf")}},
         {"calibration": {"slope": 1.0}},
         {"calibration": [1.0, 0.0]},
+        {"prior_estimate": []},
+        {"prior_estimate": {**ESTIMATE, "low": 0.5}},
+        {"prior_estimate": {**ESTIMATE, "value": float("nan")}},
+        {"prior_estimate": {**ESTIMATE, "high": "1"}},
+        {"prior_estimate": {**ESTIMATE, "low": 0.0, "value": 0.0}},
+        {"prior_estimate": {**ESTIMATE, "method": "guess"}},
+        {"prior_estimate": {**ESTIMATE, "identified": 1}},
+        {"prior_estimate": {**ESTIMATE, "message": None}},
+        {"prior_estimate": {"value": 0.3}},
     ],
     ids=str,
 )
-def test_a_forged_calibration_or_threshold_is_refused(fitted, tmp_path, change):
+def test_a_forged_calibration_threshold_or_estimate_is_refused(fitted, tmp_path, change):
     import hashlib
 
     folder = fitted.save(tmp_path / "model")

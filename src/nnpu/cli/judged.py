@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.report.page import Section
 
-__all__ = ["Judged", "judged_sections"]
+__all__ = ["Judged", "judged_sections", "prior_limits"]
 
 _MEANINGS = {
     "pu_accuracy": "share of right answers",
@@ -40,15 +40,24 @@ class Judged:
         PU labels and scores of rows that it was not fitted to.
     metrics : mapping
         What `nnpu.cli.labelled.measure` returned for them.
-    limits : tuple of float, optional
-        The interval of the prior, if it was estimated.
     """
 
     classifier: BasePUClassifier
     s: NDArray[np.int8]
     scores: NDArray[np.float32]
     metrics: Mapping[str, Mapping[str, float]]
-    limits: tuple[float, float] | None = None
+
+
+def prior_limits(classifier: BasePUClassifier) -> tuple[float, float] | None:
+    """Return the interval of a model's prior, if it was estimated.
+
+    The estimate is of P ∪ U; known negatives make the model's prior a part of it.
+    """
+    estimate = classifier.prior_estimate_
+    if estimate is None:
+        return None
+    scale = classifier.prior_ / estimate.value
+    return estimate.low * scale, estimate.high * scale
 
 
 def judged_sections(judged: Judged, remark: str, on_calibration: str) -> dict[str, Section]:
@@ -129,8 +138,9 @@ def _priors(judged: Judged) -> dict[str, float]:
 
     prior, sampling = judged.classifier.prior_, judged.classifier.sampling
     wanted = {"20 % lower": 0.8 * prior, "20 % higher": 1.2 * prior}
-    if judged.limits is not None:
-        low, high = judged.limits
+    limits = prior_limits(judged.classifier)
+    if limits is not None:
+        low, high = limits
         wanted |= {"low end of its interval": low, "high end of its interval": high}
     found = {"as chosen": prior}
     for words, value in wanted.items():

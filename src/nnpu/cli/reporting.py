@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nnpu import __version__
-from nnpu.cli.judged import Judged, judged_sections
+from nnpu.cli.judged import Judged, judged_sections, prior_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -92,7 +92,7 @@ def fit_page(
     ]
     columns = [(column.name, column.told()) for column in plan.columns]
     given = f"The prior, {classifier.prior_:g}, was given."
-    estimate = fitted.estimate
+    estimate = classifier.prior_estimate_
     found = _judged(fitted, s[held_out])
     sections = [data_section(facts, remarks, columns)]
     if found is None:
@@ -125,8 +125,7 @@ _NOT_JUDGED = (
 def _judged(fitted: Fitted, s: NDArray[np.int8]) -> Judged | None:
     if not fitted.metrics:
         return None
-    limits = None if fitted.estimate is None else (fitted.prior["low"], fitted.prior["high"])
-    return Judged(fitted.classifier, s, fitted.scores, fitted.metrics, limits)
+    return Judged(fitted.classifier, s, fitted.scores, fitted.metrics)
 
 
 def evaluate_page(
@@ -169,7 +168,7 @@ def evaluate_page(
         parts["metrics"],
         parts["explorer"],
         parts["scores"],
-        prior_section(f"The prior, {classifier.prior_:.3f}, is the one that the model has."),
+        prior_section(_models_prior(classifier)),
         parts["calibration"],
     ]
     history = _sound_history(classifier)
@@ -177,6 +176,15 @@ def evaluate_page(
         sections.append(training_section(history, beta=getattr(classifier, "beta", 0.0)))
     lead = f"How good the model {model.name} is, judged by {data.name}."
     return Page(f"Evaluation: {data.name}", lead, sections, footer())
+
+
+def _models_prior(classifier: BasePUClassifier) -> str:
+    words = f"The prior, {classifier.prior_:.3f}, is the one that the model has."
+    limits = prior_limits(classifier)
+    if limits is None:
+        return words
+    low, high = limits
+    return f"{words} It was estimated when the model was fitted: {low:.3f} to {high:.3f}."
 
 
 def _sound_history(classifier: BasePUClassifier) -> list[dict[str, float]]:

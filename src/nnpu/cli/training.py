@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from nnpu.estimators import PUClassifier
     from nnpu.objective import Objective
-    from nnpu.prior import PriorEstimate
     from nnpu.training import Training
     from nnpu.training.options import EpochEnd
 
@@ -49,8 +48,6 @@ class Fitted:
         The PU metrics of the held-out rows with their intervals; empty if they cannot judge.
     scores : ndarray
         Of the held-out rows.
-    estimate : PriorEstimate or None
-        The prior as it was estimated, if it was.
     """
 
     classifier: PUClassifier
@@ -58,7 +55,6 @@ class Fitted:
     prior: dict[str, Any]
     metrics: dict[str, dict[str, float]]
     scores: NDArray[np.float32]
-    estimate: PriorEstimate | None
 
     def events(self, columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the log of the run, in the order in which things happened."""
@@ -139,9 +135,10 @@ def train_and_measure(
             verbose=1,
             training=replace(training, on_epoch_end=watch),
         ).fit(x_train, s_train)
+    classifier.prior_estimate_ = estimate
     scores = classifier.decision_function(x[held_out])
     metrics = _judge(classifier, x[held_out], s[held_out], scores, tell)
-    return Fitted(classifier, passes, about, metrics, scores, estimate)
+    return Fitted(classifier, passes, about, metrics, scores)
 
 
 def _held_out_risk(objective: Objective, x: Any, s: NDArray[np.int8]) -> EpochEnd:

@@ -24,7 +24,7 @@ from nnpu.estimators import cuts
 from nnpu.estimators.features import samples_in_memory, validate
 from nnpu.estimators.labels import encode, fit_labels
 from nnpu.parameters import ParameterError, check_count, check_prior, check_sampling
-from nnpu.prior import estimate_prior
+from nnpu.prior import PriorEstimate, estimate_prior
 
 if TYPE_CHECKING:
     import os
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from nnpu.calibration import Threshold
     from nnpu.estimators.labels import Labels
-    from nnpu.prior import PriorEstimate
 
 __all__ = ["BasePUClassifier"]
 
@@ -50,7 +49,7 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     prior_ : float
         The class prior π_p that was given or estimated.
     prior_estimate_ : PriorEstimate or None
-        How it was estimated, if it was.
+        How it was estimated, if it was; without its curve in a classifier from a folder.
     calibration_ : ScoreCalibration
         From scores to probabilities: the plain logistic function until `calibrate` is called.
     threshold_ : float
@@ -277,6 +276,8 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             "calibration": vars(self.calibration_),
             "threshold": self.threshold_,
         }
+        if self.prior_estimate_ is not None:
+            fitted["prior_estimate"] = self.prior_estimate_.stored()
         if hasattr(self, "feature_names_in_"):
             fitted["feature_names"] = self.feature_names_in_.tolist()
         return {}, fitted
@@ -287,7 +288,8 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         self.classes_ = _stored_classes(fitted["classes"], fitted["classes_dtype"])
         self._known_negatives = fitted["known_negatives"] is True
         self.prior_ = check_prior(fitted["prior"], owner)
-        self.prior_estimate_ = None
+        estimate = fitted.get("prior_estimate")
+        self.prior_estimate_ = None if estimate is None else PriorEstimate.from_stored(estimate)
         self.n_features_in_ = check_count("n_features", fitted["n_features"], owner)
         # Folders from before there was a calibration have none.
         calibration = fitted.get("calibration", {"slope": 1.0, "intercept": 0.0})

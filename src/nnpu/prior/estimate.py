@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from nnpu.data.vectors import as_array, as_vector
-from nnpu.parameters import InputError, Sampling, check_choice, check_sampling
+from nnpu.parameters import InputError, Sampling, check_choice, check_number, check_sampling
 from nnpu.prior.bbe import best_bin, best_bin_interval
 from nnpu.prior.curve import Z90, FloatArray, Plateau, RatioCurve, find_plateau, ratio_curve
 from nnpu.prior.dedpul import dedpul
@@ -63,6 +63,35 @@ class PriorEstimate:
     sampling: Sampling = "two-sample"
     curve: RatioCurve | None = field(default=None, repr=False, compare=False)
 
+    def stored(self) -> dict[str, Any]:
+        """Return what a model folder keeps of it: everything but the curve."""
+        return {name: getattr(self, name) for name in _STORED}
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> PriorEstimate:
+        """Return the estimate of which `stored` is kept, or raise `ValueError` if it is none.
+
+        Examples
+        --------
+        >>> estimate = PriorEstimate(0.3, 0.25, 0.35, "bbe", True, "About 30 %.")
+        >>> PriorEstimate.from_stored(estimate.stored()) == estimate
+        True
+        """
+        estimate = cls(**{name: stored[name] for name in _STORED})
+        owner = cls.__name__
+        low, value, high = (
+            check_number(name, stored[name], owner, low=0, high=1)
+            for name in ("low", "value", "high")
+        )
+        check_choice("method", estimate.method, owner, METHODS)
+        check_sampling(estimate.sampling, owner)
+        words = isinstance(estimate.message, str) and isinstance(estimate.identified, bool)
+        if not words or not low <= value <= high or value == 0:
+            raise ValueError("the estimate of the prior is none")
+        return estimate
+
+
+_STORED = ("value", "low", "high", "method", "identified", "message", "sampling")
 
 #: The share of positives in U and the limits of a 90 % interval.
 Limits = tuple[float, float, float]
