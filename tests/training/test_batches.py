@@ -14,10 +14,10 @@ from nnpu.data.rows import as_rows
 from nnpu.training.batches import BatchPlan, automatic_blocks, derive_seed
 
 
-def make_plan(sizes, batch_size, *, seed=0, least=1):
+def make_plan(sizes, batch_size, *, seed=0, least=1, **options):
     """Return a plan over groups of these sizes, numbered through, and the groups."""
     groups = list(torch.arange(sum(sizes)).split(list(sizes)))
-    return BatchPlan(groups, batch_size, seed, least), groups
+    return BatchPlan(groups, batch_size, seed, least, **options), groups
 
 
 plans = st.builds(
@@ -75,8 +75,8 @@ def test_no_batch_is_larger_than_asked_for_by_more_than_one_row_of_each_sample()
 
 
 def test_the_orders_of_all_samples_change_with_epoch_and_seed():
-    plan, (p, u) = make_plan([20, 40], 60)
-    other, _ = make_plan([20, 40], 60, seed=1)
+    plan, (p, u) = make_plan([20, 40], 30)
+    other, _ = make_plan([20, 40], 30, seed=1)
     orders = [plan.epoch(0)[0], plan.epoch(1)[0], other.epoch(0)[0]]
     for group in (p, u):
         own = [tuple(order[torch.isin(order, group)].tolist()) for order in orders]
@@ -84,9 +84,19 @@ def test_the_orders_of_all_samples_change_with_epoch_and_seed():
 
 
 def test_positives_and_unlabelled_rows_are_not_shuffled_by_the_same_permutation():
-    plan, _ = make_plan([30, 30], 60)
+    plan, _ = make_plan([60, 60], 60)
     order = plan.epoch(0)[0]
-    assert not torch.equal(order[:30] + 30, order[30:])
+    assert not torch.equal(order[:30] + 60, order[30:])
+
+
+@pytest.mark.parametrize("block_rows", [None, 7])
+def test_a_batch_of_all_rows_is_one_tensor_in_their_order(block_rows):
+    plan, _ = make_plan([11, 90], 101, block_rows=block_rows)
+    [first], [second] = plan.epoch(0), plan.epoch(1)
+    assert first is second
+    assert first.tolist() == list(range(101))
+    shares = [make_plan([11, 90], 500, rank=rank, size=2)[0].epoch(3)[0] for rank in (0, 1)]
+    assert [share.tolist() for share in shares] == [list(range(0, 101, 2)), list(range(1, 101, 2))]
 
 
 def test_a_positive_meets_different_unlabelled_rows_from_epoch_to_epoch():

@@ -7,6 +7,7 @@ step, or shared between processes, and still see the same batches.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,7 +66,7 @@ class BatchPlan:
     Every row is used in every epoch. Each sample is dealt out evenly, so that the means over a
     batch estimate the means over the sample without bias. A sample smaller than the number of
     batches is reshuffled and dealt again until every batch holds `least` of its rows; each row is
-    then used equally often.
+    then used equally often. Where one batch holds all rows, it is the same tensor in every epoch.
 
     Parameters
     ----------
@@ -105,6 +106,8 @@ class BatchPlan:
 
     def epoch(self, epoch: int) -> list[Tensor]:
         """Return the row indices of every batch of an epoch, or this process's share, in order."""
+        if len(self) == 1:
+            return [self._all_rows]
         dealt = [
             self._deal(group, epoch, number)
             for number, group in enumerate(self.groups)
@@ -114,6 +117,10 @@ class BatchPlan:
         if self.block_rows is not None:
             batches = [batch.sort().values for batch in batches]
         return [batch[self.rank :: self.size] for batch in batches]
+
+    @cached_property
+    def _all_rows(self) -> Tensor:
+        return torch.cat(list(self.groups)).sort().values[self.rank :: self.size]
 
     def _deal(self, group: Tensor, epoch: int, number: int) -> Sequence[Tensor]:
         generator = np.random.default_rng([self.seed, epoch, number])

@@ -25,6 +25,7 @@ from nnpu.training.resume import resumable
 from nnpu.training.run import Run
 from nnpu.training.sample import TrainingSample
 from nnpu.training.seeds import seeded
+from nnpu.training.whole import OnlyBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,6 +126,7 @@ def train(
         compiled = options.compile and world.size == 1
         network = accelerated(model, precision=options.precision, compiled=compiled)
         objective, warm_up = (aim.with_pool(world.total) for aim in (objective, warm_up))
+        table = OnlyBatch(table) if len(plan) == 1 else table
         sample = TrainingSample(table, sample.s, sample.index)
         while run.epoch < epochs and not run.stopped:  # line 2
             run.begin_epoch(derive_seed(seed, run.epoch, world.rank))

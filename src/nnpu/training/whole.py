@@ -1,0 +1,64 @@
+"""Epochs of one mini-batch: it holds the same rows every time, and is gathered once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nnpu.data.rows import Rows, SparseBatch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["OnlyBatch"]
+
+
+class OnlyBatch(Rows):
+    """Rows of which the same ones are taken again and again.
+
+    What was gathered is kept until others are taken, or until a model has written to it.
+
+    Parameters
+    ----------
+    rows : Rows
+        The table.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from nnpu.data.rows import as_rows
+    >>> rows, both = OnlyBatch(as_rows(torch.zeros(2, 3))), torch.arange(2)
+    >>> rows.take(both) is rows.take(both)
+    True
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self._kept: tuple[Tensor, Tensor | SparseBatch, int] | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The table's."""
+        return self.rows.shape
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether the table is."""
+        return self.rows.on_disk
+
+    def take(self, indices: Tensor) -> Tensor | SparseBatch:
+        """Return the rows of these indices, gathered before if they are the same tensor."""
+        if self._kept is not None:
+            before, batch, version = self._kept
+            if before is indices and _version(batch) == version:
+                return batch
+        batch = self.rows.take(indices)
+        self._kept = indices, batch, _version(batch)
+        return batch
+
+
+def _version(batch: Tensor | SparseBatch) -> int:
+    """Return how often a batch was written to."""
+    return (batch.values if isinstance(batch, SparseBatch) else batch)._version
