@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Evaluation", "Problem", "add_gram", "column_sums"]
+__all__ = ["Evaluation", "Problem", "add_gram", "column_sums", "product"]
 
 _STRIP = 100  # columns that are worth a product of their own
 CACHE = 2**26  # numbers: features of up to half a gigabyte are kept from pass to pass
@@ -120,11 +120,11 @@ class Problem:
         scores = np.empty(self.X.shape[0])
         for rows, block in self.blocks():
             weights = self.weights[rows]
-            scores[rows] = _product(block, w)
+            scores[rows] = product(block, w)
             g = scores[rows] + b
             value += float(weights @ loss.value(g))
             slope = weights * loss.slope(g)
-            pulled += _product(block.T, slope)
+            pulled += product(block.T, slope)
             total += float(slope.sum())
         penalty = self.penalty(alpha)
         objective = value - float(self.linear @ theta) + float(penalty @ theta**2) / 2
@@ -143,7 +143,7 @@ class Problem:
             part = _times(_take(block, active), root)
             add_gram(part, matrix[: self.size, : self.size])
             if self.intercept:
-                matrix[-1, : self.size] += _product(part.T, root)
+                matrix[-1, : self.size] += product(part.T, root)
                 matrix[-1, -1] += root @ root
         if self.intercept:
             matrix[: size - 1, -1] = matrix[-1, : size - 1]
@@ -156,8 +156,8 @@ class Problem:
         for rows, block in self.blocks():
             if not curvature[rows].any():
                 continue
-            bent = curvature[rows] * (_product(block, w) + b)
-            pulled += _product(block.T, bent)
+            bent = curvature[rows] * (product(block, w) + b)
+            pulled += product(block.T, bent)
             total += float(bent.sum())
         return self._join(pulled, total) + self.penalty(alpha) * vector
 
@@ -169,11 +169,11 @@ class Problem:
         return np.append(w, b) if self.intercept else w
 
 
-def _product(block: Any, vector: Floats) -> Floats:
-    """A block of features, or one turned over, times a vector."""
+def product(block: Any, other: Floats) -> Floats:
+    """Return a block of features, or one turned over, times a vector or a matrix."""
     if sparse.issparse(block):
-        return np.asarray(block @ vector)
-    return torch.mv(torch.from_numpy(block), torch.from_numpy(vector)).numpy()
+        return np.asarray(block @ other)
+    return torch.matmul(torch.from_numpy(block), torch.from_numpy(other)).numpy()
 
 
 def column_sums(block: Any) -> Floats:

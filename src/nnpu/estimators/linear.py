@@ -22,6 +22,7 @@ from nnpu.convex import (
     solve_path,
 )
 from nnpu.convex.features import row_blocks
+from nnpu.convex.problem import product
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.labels import encode
@@ -341,7 +342,7 @@ def _linear_scores(
     plain = features.basis is None
     for rows, block in row_blocks(X, features.size):
         phi = block.astype(np.float64) if plain else features.transform(block)
-        scores[rows] = phi @ coef.T + intercept
+        scores[rows] = product(phi, coef.T) + intercept
     return scores
 
 
