@@ -412,7 +412,7 @@ def test_shared_batch_norm_keeps_the_digits_of_values_far_from_zero():
     torchs = functional.batch_norm(x, None, None, training=True)
     with SharedBatchNorm(lambda t: t[None], lambda t: t):
         y = functional.batch_norm(x, None, None, training=True)
-    assert (y - exact).abs().max() < 2 * (torchs - exact).abs().max() < 1e-2
+    assert (y - exact).abs().max() < 2 * (torchs - exact).abs().max() < 0.05
 
 
 def test_one_row_in_all_processes_is_refused_as_by_torch():
