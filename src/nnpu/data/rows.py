@@ -19,7 +19,16 @@ from torch import Tensor
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ChosenRows", "DenseRows", "Rows", "SparseBatch", "SparseRows", "as_rows", "is_mapped"]
+__all__ = [
+    "ChosenRows",
+    "DenseRows",
+    "Rows",
+    "SparseBatch",
+    "SparseRows",
+    "WrappedRows",
+    "as_rows",
+    "is_mapped",
+]
 
 
 class SparseBatch(NamedTuple):
@@ -143,6 +152,37 @@ class SparseRows(Rows):
             torch.from_numpy(rows.data.astype(np.float32)),
             int(rows.shape[1]),
         )
+
+
+class WrappedRows(Rows):
+    """The rows of another table, which a subclass takes in a way of its own.
+
+    Parameters
+    ----------
+    rows : Rows
+        The table.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The table's."""
+        return self.rows.shape
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether the table is."""
+        return self.rows.on_disk
+
+    @property
+    def nbytes(self) -> int:
+        """The table's."""
+        return self.rows.nbytes
 
 
 class ChosenRows(Rows):

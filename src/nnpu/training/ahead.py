@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from nnpu.data.rows import Rows
+from nnpu.data.rows import WrappedRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from nnpu.data.rows import SparseBatch
+    from nnpu.data.rows import Rows, SparseBatch
 
 __all__ = ["reading_ahead"]
 
@@ -51,31 +51,14 @@ def reading_ahead(rows: Rows) -> Iterator[Rows]:
             ahead.expect([])
 
 
-class _RowsAhead(Rows):
+class _RowsAhead(WrappedRows):
     """Rows with one mini-batch under way."""
 
     def __init__(self, rows: Rows, pool: ThreadPoolExecutor) -> None:
-        self.rows, self._pool = rows, pool
+        super().__init__(rows)
+        self._pool = pool
         self._coming: Iterator[Tensor] = iter(())
         self._next: tuple[Tensor, Future[Tensor | SparseBatch]] | None = None
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The table's."""
-        return self.rows.shape
-
-    @property
-    def on_disk(self) -> bool:
-        """True: others need not be read ahead."""
-        return True
-
-    @property
-    def nbytes(self) -> int:
-        """The table's."""
-        return self.rows.nbytes
 
     def expect(self, batches: Sequence[Tensor]) -> Sequence[Tensor]:
         """Begin to take the first batch; forget what was expected before."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnpu.data.rows import Rows, SparseBatch
+from nnpu.data.rows import SparseBatch, WrappedRows
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from nnpu.data.rows import Rows
+
 __all__ = ["OnlyBatch"]
 
 
-class OnlyBatch(Rows):
+class OnlyBatch(WrappedRows):
     """Rows of which the same ones are taken again and again.
 
     What was gathered is kept until others are taken, or until a model has written to it.
@@ -32,21 +34,8 @@ class OnlyBatch(Rows):
     """
 
     def __init__(self, rows: Rows) -> None:
-        self.rows = rows
+        super().__init__(rows)
         self._kept: tuple[Tensor, Tensor | SparseBatch, int] | None = None
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The table's."""
-        return self.rows.shape
-
-    @property
-    def on_disk(self) -> bool:
-        """Whether the table is."""
-        return self.rows.on_disk
 
     def take(self, indices: Tensor) -> Tensor | SparseBatch:
         """Return the rows of these indices, gathered before if they are the same tensor."""
