@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping, Sequence
 
-    from nnpu.convex import Features
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.estimators.forest import Forest
 
@@ -136,34 +135,36 @@ def _module(classifier: BasePUClassifier) -> nn.Module:
     if isinstance(classifier, BoostedPU):
         return _Trees(classifier.forest_)
     if isinstance(classifier, LinearPU):
-        last = nn.Linear(classifier.coef_.shape[1], 1, dtype=torch.float64)
-        with torch.no_grad():
-            last.weight.copy_(torch.from_numpy(classifier.coef_))
-            last.bias.copy_(torch.from_numpy(classifier.intercept_))
-        return nn.Sequential(_Basis(classifier.features_), last, _Float32())
+        return _Linear(classifier)
     raise InputError(
         f"{type(classifier).__name__} cannot be written as ONNX: PUClassifier, LinearPU and "
         "BoostedPU can. Use a model folder, classifier.save(folder), if it has one."
     )
 
 
-class _Basis(nn.Module):
-    """φ of `LinearPU` in float64; without a basis the weights are those of the features."""
+class _Linear(nn.Module):
+    """w·φ(x) + b of `LinearPU` in float64; without a basis the weights are those of x."""
 
     mean: Tensor | None
     scale: Tensor
     points: Tensor
     phase: Tensor
+    weight: Tensor
+    bias: Tensor
 
-    def __init__(self, features: Features) -> None:
+    def __init__(self, classifier: LinearPU) -> None:
         super().__init__()
+        features = classifier.features_
         self.basis, self.gamma, self.size = features.basis, features.gamma, features.size
-        for name in ("mean", "scale", "points", "phase"):
-            array = getattr(features, name)
+        arrays = {name: getattr(features, name) for name in ("mean", "scale", "points", "phase")}
+        arrays |= {"weight": classifier.coef_[0], "bias": classifier.intercept_}
+        for name, array in arrays.items():
             self.register_buffer(name, None if array is None else torch.tensor(array).double())
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x.double()
+        return (self._features(x.double()) @ self.weight + self.bias).float()
+
+    def _features(self, x: Tensor) -> Tensor:
         if self.basis is None:
             return x
         x = (x if self.mean is None else x - self.mean) / self.scale
@@ -172,11 +173,6 @@ class _Basis(nn.Module):
             return torch.cos(product + self.phase) * math.sqrt(2 / self.size)
         squares = x.square().sum(1, keepdim=True) + self.points.square().sum(1)
         return torch.exp(-self.gamma * (squares - 2 * product))
-
-
-class _Float32(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        return x.float()
 
 
 class _Trees(nn.Module):

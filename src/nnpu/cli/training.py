@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from nnpu.cli.judged import prior_limits
 from nnpu.cli.labelled import (
     PRIOR_ROWS,
     find_prior,
@@ -42,8 +43,6 @@ class Fitted:
         Fitted to the rows that were not held out.
     epochs : int
         Passes over the data.
-    prior : dict
-        The prior that was used, and its interval and message if it was estimated.
     metrics : dict
         The PU metrics of the held-out rows with their intervals; empty if they cannot judge.
     scores : ndarray
@@ -52,9 +51,18 @@ class Fitted:
 
     classifier: PUClassifier
     epochs: int
-    prior: dict[str, Any]
     metrics: dict[str, dict[str, float]]
     scores: NDArray[np.float32]
+
+    @property
+    def prior(self) -> dict[str, Any]:
+        """The prior that was used, and its interval and message if it was estimated."""
+        about: dict[str, Any] = {"value": self.classifier.prior_}
+        estimate, limits = self.classifier.prior_estimate_, prior_limits(self.classifier)
+        if estimate is not None and limits is not None:
+            about["low"], about["high"] = limits
+            about |= {"identified": estimate.identified, "message": estimate.message}
+        return about
 
     def events(self, columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the log of the run, in the order in which things happened."""
@@ -98,24 +106,15 @@ def train_and_measure(
     from nnpu.objective import Objective
 
     x_train, s_train = x[~held_out], s[~held_out]
-    about: dict[str, Any]
     estimate = None
     with telling_warnings():
         if isinstance(prior, str):
             rows = min(len(s_train), PRIOR_ROWS)
             tell(f"Prior: estimating it from {rows:,} rows ...")
             value, estimate = find_prior(x_train, s_train, sampling, seed)
-            scale = value / estimate.value  # known negatives: see find_prior
-            about = {
-                "value": value,
-                "low": estimate.low * scale,
-                "high": estimate.high * scale,
-                "identified": estimate.identified,
-                "message": estimate.message,
-            }
             tell(f"Prior: {estimate.message}")
         else:
-            value, about = prior, {"value": prior}
+            value = prior
             tell(f"Prior: {prior:g}, as given.")
         known_negatives = bool((s_train == -1).any())
         if known_negatives:
@@ -138,7 +137,7 @@ def train_and_measure(
     classifier.prior_estimate_ = estimate
     scores = classifier.decision_function(x[held_out])
     metrics = _judge(classifier, x[held_out], s[held_out], scores, tell)
-    return Fitted(classifier, passes, about, metrics, scores)
+    return Fitted(classifier, passes, metrics, scores)
 
 
 def _held_out_risk(objective: Objective, x: Any, s: NDArray[np.int8]) -> EpochEnd:

@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from scipy import sparse
 
+from nnpu.convex.products import column_sums
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -79,7 +81,7 @@ class Features:
         if sparse.issparse(X):
             data = X.data * (1 / self.scale).astype(dtype)[X.indices]
             return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
-        x = as_tensor(np.asarray(X, dtype))
+        x = _as_tensor(np.asarray(X, dtype))
         slope = torch.from_numpy((1 / self.scale).astype(dtype))
         if self.mean is None:
             return (x * slope).numpy()
@@ -182,7 +184,7 @@ def fit_features(
     return Features(plain.mean, scale, basis, points.astype(np.float32), phase, float(gamma))
 
 
-def as_tensor(X: Any) -> Tensor:
+def _as_tensor(X: Any) -> Tensor:
     """Return an array as a tensor that shares its memory; one that is read-only is copied."""
     return torch.from_numpy(np.require(X, requirements="W"))
 
@@ -221,10 +223,9 @@ def _mean_and_scale(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         shift = X[:1_000].mean(axis=0, dtype=np.float64)  # near the mean: no cancellation
         total, squares = np.zeros(d), np.zeros(d)
         for _, block in row_blocks(X, d):
-            shifted = as_tensor(block).double() - torch.from_numpy(shift)
-            once = shifted.new_ones(1, len(shifted))
-            total += (once @ shifted)[0].numpy()
-            squares += (once @ shifted.square_())[0].numpy()
+            shifted = _as_tensor(block).double() - torch.from_numpy(shift)
+            total += column_sums(shifted.numpy())
+            squares += column_sums(shifted.square_().numpy())
         mean = shift + total / n
         variance = np.maximum(squares / n - (total / n) ** 2, 0)
     scale = np.sqrt(variance)

@@ -1,7 +1,6 @@
 """The objective J(w, b) = −π mean_P g + mean_U h(g) + α/2 ‖w‖², g = w·φ(x) + b, by blocks of rows.
 
 Parameters θ = (w, b) are one vector; without an intercept it is w alone. Sums run in float64.
-Dense products are torch's: two libraries with threads of their own get in each other's way.
 """
 
 from __future__ import annotations
@@ -9,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import torch
 from scipy import sparse
 
 from nnpu.convex.features import row_blocks
+from nnpu.convex.products import add_gram, column_sums, product
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,9 +23,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Evaluation", "Problem", "add_gram", "column_sums", "product"]
+__all__ = ["Evaluation", "Problem"]
 
-_STRIP = 100  # columns that are worth a product of their own
 CACHE = 2**26  # numbers: features of up to half a gigabyte are kept from pass to pass
 
 
@@ -167,46 +165,6 @@ class Problem:
 
     def _join(self, w: Floats, b: float) -> Floats:
         return np.append(w, b) if self.intercept else w
-
-
-def product(block: Any, other: Floats) -> Floats:
-    """Return a block of features, or one turned over, times a vector or a matrix."""
-    if sparse.issparse(block):
-        return np.asarray(block @ other)
-    return torch.matmul(torch.from_numpy(block), torch.from_numpy(other)).numpy()
-
-
-def column_sums(block: Any) -> Floats:
-    """Return the sum of each column of a block of features."""
-    if sparse.issparse(block):
-        return np.asarray(block.sum(axis=0, dtype=np.float64)).ravel()
-    features = torch.from_numpy(block)
-    sums = features.new_ones(1, len(features)) @ features
-    return sums[0].double().numpy()
-
-
-def add_gram(block: Any, matrix: Floats) -> None:
-    """Add blockᵀ block to a matrix, in place.
-
-    It is symmetric: a dense block is taken in up to four strips of columns, each of which meets
-    only itself and those to its right.
-
-    >>> matrix = np.ones((2, 2))
-    >>> add_gram(np.array([[1.0, 2.0]]), matrix)
-    >>> matrix
-    array([[2., 3.],
-           [3., 5.]])
-    """
-    if sparse.issparse(block):
-        matrix += (block.T @ block).toarray()
-        return
-    features = torch.from_numpy(block)
-    n_strips = min(max(features.shape[1] // _STRIP, 1), 4)
-    for columns in np.array_split(np.arange(features.shape[1]), n_strips):
-        start, stop = columns[0], columns[-1] + 1
-        part = (features[:, start:stop].T @ features[:, start:]).numpy()
-        matrix[start:stop, start:] += part
-        matrix[stop:, start:stop] += part[:, stop - start :].T
 
 
 def _take(block: Any, rows: NDArray[np.intp]) -> Any:

@@ -24,7 +24,7 @@ from scipy.optimize import brentq
 
 from nnpu.convex.features import row_blocks
 from nnpu.convex.losses import CONVEX_LOSSES, smooth_double_hinge
-from nnpu.convex.problem import add_gram, column_sums
+from nnpu.convex.products import add_gram, column_sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -22,7 +22,7 @@ from nnpu.convex import (
     solve_path,
 )
 from nnpu.convex.features import row_blocks
-from nnpu.convex.problem import product
+from nnpu.convex.products import product
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.labels import encode

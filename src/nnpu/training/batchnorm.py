@@ -12,8 +12,8 @@ from torch.overrides import TorchFunctionMode
 
 __all__ = ["SharedBatchNorm"]
 
-#: An exchange with the other processes.
-Exchange = Callable[[Tensor], Tensor]
+#: From the tensor of one process to what all of them have.
+Together = Callable[[Tensor], Tensor]
 
 
 class SharedBatchNorm(TorchFunctionMode):
@@ -38,7 +38,7 @@ class SharedBatchNorm(TorchFunctionMode):
     tensor([[-1.0000,  0.0000]])
     """
 
-    def __init__(self, gather: Exchange, add: Exchange) -> None:
+    def __init__(self, gather: Together, add: Together) -> None:
         super().__init__()
         self.gather, self.add = gather, add
 
@@ -99,7 +99,7 @@ class _Normalise(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, eps: float, gather: Exchange, add: Any
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, eps: float, gather: Together, add: Any
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         channels = x.shape[1]
         own = x.numel() // channels

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from nnpu.parameters import InputError, check_number
 from nnpu.training.batchnorm import SharedBatchNorm
-from nnpu.training.exchange import Exchange, GroupExchange, talking
+from nnpu.training.exchange import Exchange, GroupExchange, everyones, talking
 from nnpu.training.neighbours import fastest_exchange
 
 if TYPE_CHECKING:
@@ -135,11 +135,7 @@ class World:
 
     def gather(self, value: Value) -> list[Value]:
         """Return the value of every process, by rank."""
-        values = [value] * self.size
-        if self.size > 1:
-            with talking():
-                dist.all_gather_object(values, value)
-        return values
+        return everyones(value) if self.size > 1 else [value]
 
     def from_first(self, act: Callable[[], Value]) -> Value:
         """Let rank 0 act; return what came of it, or raise what it raised, in every process."""

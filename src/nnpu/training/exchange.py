@@ -8,7 +8,7 @@ import re
 import time
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -17,7 +17,9 @@ from torch import Tensor
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["AWAKE", "Exchange", "GroupExchange", "lost", "talking", "yield_core"]
+__all__ = ["AWAKE", "Exchange", "GroupExchange", "everyones", "lost", "talking", "yield_core"]
+
+Value = TypeVar("Value")
 
 AWAKE = 0.01  # seconds that an exchange is waited for without sleeping
 
@@ -56,6 +58,14 @@ class GroupExchange(Exchange):
         with talking():
             _finish(dist.all_reduce(total, async_op=True))
         return total
+
+
+def everyones(value: Value) -> list[Value]:
+    """Return an object of every process, by rank; by torch.distributed."""
+    values = [value] * dist.get_world_size()
+    with talking():
+        dist.all_gather_object(values, value)
+    return values
 
 
 def _finish(exchange: Any) -> None:

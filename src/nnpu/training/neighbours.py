@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
-from nnpu.training.exchange import AWAKE, Exchange, GroupExchange, lost, talking, yield_core
+from nnpu.training.exchange import AWAKE, Exchange, GroupExchange, everyones, lost, yield_core
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -204,14 +203,14 @@ def _shared_memory(rank: int, size: int, timeout: float) -> SharedMemory | None:
     """Open the memory together: all processes or none."""
     made = _attempt(lambda: _make_folder(size)) if rank == 0 and size <= _MOST else None
     try:
-        folder = _everyones(made)[0]
+        folder = everyones(made)[0]
         if folder is None:
             return None
         # It opens where the folder is, and so only on the machine of the first process.
         shared = _attempt(lambda: SharedMemory(folder, rank, size, timeout))
-        if all(_everyones(shared is not None)) and shared is not None:
+        if all(everyones(shared is not None)) and shared is not None:
             shared.connect(folder)
-            _everyones(True)  # until then a pipe looks like that of a process that has ended
+            everyones(True)  # until then a pipe looks like that of a process that has ended
             return shared
         if shared is not None:
             shared.close()
@@ -237,10 +236,3 @@ def _attempt(action: Callable[[], Value]) -> Value | None:
         return action()
     except (OSError, AttributeError):  # systems without pipes that have names
         return None
-
-
-def _everyones(value: Value) -> list[Value]:
-    values = [value] * dist.get_world_size()
-    with talking():
-        dist.all_gather_object(values, value)
-    return values

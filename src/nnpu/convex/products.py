@@ -1,0 +1,61 @@
+"""Products of blocks of features, dense or sparse.
+
+Dense ones are torch's: two libraries with threads of their own get in each other's way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from scipy import sparse
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["add_gram", "column_sums", "product"]
+
+_STRIP = 100  # columns that are worth a product of their own
+
+
+def product(block: Any, other: Floats) -> Floats:
+    """Return a block of features, or one turned over, times a vector or a matrix."""
+    if sparse.issparse(block):
+        return np.asarray(block @ other)
+    return torch.matmul(torch.from_numpy(block), torch.from_numpy(other)).numpy()
+
+
+def column_sums(block: Any) -> Floats:
+    """Return the sum of each column of a block of features."""
+    if sparse.issparse(block):
+        return np.asarray(block.sum(axis=0, dtype=np.float64)).ravel()
+    features = torch.from_numpy(block)
+    sums = features.new_ones(1, len(features)) @ features
+    return sums[0].double().numpy()
+
+
+def add_gram(block: Any, matrix: Floats) -> None:
+    """Add blockᵀ block to a matrix, in place.
+
+    It is symmetric: a dense block is taken in up to four strips of columns, each of which meets
+    only itself and those to its right.
+
+    >>> matrix = np.ones((2, 2))
+    >>> add_gram(np.array([[1.0, 2.0]]), matrix)
+    >>> matrix
+    array([[2., 3.],
+           [3., 5.]])
+    """
+    if sparse.issparse(block):
+        matrix += (block.T @ block).toarray()
+        return
+    features = torch.from_numpy(block)
+    n_strips = min(max(features.shape[1] // _STRIP, 1), 4)
+    for columns in np.array_split(np.arange(features.shape[1]), n_strips):
+        start, stop = columns[0], columns[-1] + 1
+        part = (features[:, start:stop].T @ features[:, start:]).numpy()
+        matrix[start:stop, start:] += part
+        matrix[stop:, start:stop] += part[:, stop - start :].T
