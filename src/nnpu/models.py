@@ -259,8 +259,9 @@ def feature_scale(rows: Rows) -> tuple[Tensor, Tensor]:
     """
     total: Tensor | None = None
     fit = (1 << 24) * len(rows) // max(1, rows.nbytes)  # into 16 MiB, of which float64 makes more
-    for part in torch.arange(len(rows)).split(min(8_192, max(1, fit))):
-        batch = rows.take(part)
+    step = min(8_192, max(1, fit))
+    for start in range(0, len(rows), step):
+        batch = rows.block(start, min(start + step, len(rows)))
         sums = _moments(batch)
         total = sums if total is None else total + sums
         centred = isinstance(batch, Tensor)

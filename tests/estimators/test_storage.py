@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -229,7 +230,10 @@ def test_a_save_killed_at_any_step_leaves_the_old_model_or_the_new_one(sample, t
         clf.save(tmp_path / f"model-{seed}")
     target = tmp_path / "place" / "model"
     command = [sys.executable, "-c", KILLED_SAVES, *map(str, sorted(tmp_path.glob("model-*")))]
-    told = subprocess.run([*command, str(target)], check=True, capture_output=True, text=True)
+    alone = os.environ | {"OMP_NUM_THREADS": "1"}  # threads do not survive a fork
+    told = subprocess.run(
+        [*command, str(target)], check=True, capture_output=True, text=True, env=alone
+    )
     steps, seen = told.stdout.split(maxsplit=1)
     assert int(steps) >= 10
     assert json.loads(seen) == [0, 1]

@@ -25,7 +25,7 @@ __all__ = ["BASES", "Features", "fit_features", "row_blocks"]
 #: What `basis` can be, besides None.
 BASES = ("rff", "gaussian")
 
-BLOCK = 2**20  # numbers in a block of features: a few megabytes, near the size of a cache
+BLOCK = 2**22  # bytes of a block of features: near the size of a cache
 
 
 @dataclass(frozen=True)
@@ -72,34 +72,36 @@ class Features:
         array([[0.],
                [1.]])
         """
+        if self.basis == "gaussian":
+            return self._gaussian(X, dtype)
         X = self._standardise(X, dtype)
-        if self.basis is None:
-            return X
-        return self._gaussian(X) if self.basis == "gaussian" else self._fourier(X)
+        return X if self.basis is None else self._fourier(X)
 
-    def _standardise(self, X: Any, dtype: type[np.floating[Any]]) -> Any:
+    def _standardise(self, X: Any, dtype: type[np.floating[Any]], out: Tensor | None = None) -> Any:
+        """Bring rows to one scale: into `out`, if they are dense and it is given."""
+        slope = (1 / self.scale).astype(dtype)
         if sparse.issparse(X):
-            data = X.data * (1 / self.scale).astype(dtype)[X.indices]
-            return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
+            return sparse.csr_array((X.data * slope[X.indices], X.indices, X.indptr), X.shape)
         x = _as_tensor(np.asarray(X, dtype))
-        slope = torch.from_numpy((1 / self.scale).astype(dtype))
         if self.mean is None:
-            return (x * slope).numpy()
-        return (x - torch.from_numpy(self.mean.astype(dtype))).mul_(slope).numpy()
+            return torch.mul(x, torch.from_numpy(slope), out=out).numpy()
+        centred = torch.sub(x, torch.from_numpy(self.mean.astype(dtype)), out=out)
+        return centred.mul_(torch.from_numpy(slope)).numpy()
 
-    def _gaussian(self, X: Any) -> NDArray[np.floating[Any]]:
+    def _gaussian(self, X: Any, dtype: type[np.floating[Any]]) -> NDArray[np.floating[Any]]:
         """−γ‖x − c‖² = 2γ x·c − γ‖x‖² − γ‖c‖²: one product of extended matrices, then exp."""
         assert self.points is not None
-        points, gamma = self.points.astype(X.dtype), X.dtype.type(self.gamma)
+        points, gamma = self.points.astype(dtype), dtype(self.gamma)
         of_centres = np.einsum("ij,ij->i", points, points)
         if sparse.issparse(X):
+            X = self._standardise(X, dtype)
             squares = np.asarray(X.multiply(X).sum(axis=1)).reshape(-1, 1)
             exponent = X @ (2 * gamma * points.T) - gamma * (squares + of_centres)
         else:
-            x = torch.from_numpy(X)
-            extended = x.new_empty(len(x), x.shape[1] + 2)
-            extended[:, :-2], extended[:, -1] = x, 1
-            torch.sum(x.square(), 1, out=extended[:, -2])
+            extended = torch.from_numpy(np.empty((len(X), X.shape[1] + 2), dtype))
+            scaled, extended[:, -1] = extended[:, :-2], 1
+            self._standardise(X, dtype, out=scaled)
+            torch.sum(scaled.square(), 1, out=extended[:, -2])
             others = np.column_stack(
                 [2 * gamma * points, np.full(len(points), -gamma), -gamma * of_centres]
             )
@@ -176,7 +178,8 @@ def fit_features(
     phase = None
     if basis == "gaussian":
         among = np.arange(X.shape[0]) if candidates is None else candidates
-        rows = plain.transform(X[rng.permutation(among)[:n_components]])
+        drawn = rng.choice(among, min(n_components, len(among)), replace=False)
+        rows = plain.transform(X[drawn])
         points = rows.toarray() if sparse.issparse(rows) else rows
     else:
         points = rng.normal(0, np.sqrt(2 * gamma), (n_components, d))
@@ -189,11 +192,11 @@ def _as_tensor(X: Any) -> Tensor:
     return torch.from_numpy(np.require(X, requirements="W"))
 
 
-def row_blocks(X: Any, width: int) -> Iterator[tuple[slice, Any]]:
+def row_blocks(X: Any, width: int, dtype: type[Any] = np.float64) -> Iterator[tuple[slice, Any]]:
     """Yield slices of X whose features fill about one block; CSR slices share X's memory."""
     n = X.shape[0]
     per_row = X.nnz // max(n, 1) + 1 if sparse.issparse(X) else X.shape[1]
-    step = max(BLOCK // max(width, per_row, 1), 64)
+    step = max(BLOCK // (np.dtype(dtype).itemsize * max(width, per_row, 1)), 64)
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
         yield rows, _csr_rows(X, rows) if sparse.issparse(X) else X[rows]
@@ -222,8 +225,8 @@ def _mean_and_scale(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     else:
         shift = X[:1_000].mean(axis=0, dtype=np.float64)  # near the mean: no cancellation
         total, squares = np.zeros(d), np.zeros(d)
-        for _, block in row_blocks(X, d):
-            shifted = _as_tensor(block).double() - torch.from_numpy(shift)
+        for _, block in row_blocks(X, 4 * d):
+            shifted = _as_tensor(block) - torch.from_numpy(shift)  # in float64
             total += column_sums(shifted.numpy())
             squares += column_sums(shifted.square_().numpy())
         mean = shift + total / n

@@ -53,9 +53,10 @@ def add_gram(block: Any, matrix: Floats) -> None:
         matrix += (block.T @ block).toarray()
         return
     features = torch.from_numpy(block)
-    n_strips = min(max(features.shape[1] // _STRIP, 1), 4)
-    for columns in np.array_split(np.arange(features.shape[1]), n_strips):
-        start, stop = columns[0], columns[-1] + 1
+    size = features.shape[1]
+    step = -(-size // min(max(size // _STRIP, 1), 4))
+    for start in range(0, size, step):
+        stop = min(start + step, size)
         part = (features[:, start:stop].T @ features[:, start:]).numpy()
         matrix[start:stop, start:] += part
         matrix[stop:, start:stop] += part[:, stop - start :].T

@@ -295,9 +295,11 @@ def _second_moments(problem: Problem, precise: bool) -> tuple[Floats, Floats]:
     """Return M and m_u; products within a block in float32 unless `precise`, sums in float64."""
     size = problem.size + problem.intercept
     matrix, total = np.zeros((size, size)), np.zeros(size)
-    for rows, block in row_blocks(problem.X, problem.size):
-        x_u = block[problem.population[rows]]
-        phi = problem.features.transform(x_u, np.float64 if precise else np.float32)
+    dtype = np.float64 if precise else np.float32
+    for rows, block in row_blocks(problem.X, problem.size, dtype):
+        used = problem.population[rows]
+        x_u = block if used.all() else block[used]
+        phi = problem.features.transform(x_u, dtype)
         add_gram(phi, matrix[: problem.size, : problem.size])
         total[: problem.size] += column_sums(phi)
     n = problem.population.sum()

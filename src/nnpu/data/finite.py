@@ -38,12 +38,12 @@ def check_finite(rows: Rows) -> None:
     nnpu.parameters.InputError: Input X contains NaN: row 399,999, column 1 (counted from 0).
     """
     per_block = max(1, _BLOCK * len(rows) // max(1, rows.nbytes))
-    for index in torch.arange(len(rows)).split(per_block):
+    for start in range(0, len(rows), per_block):
         with np.errstate(over="ignore"):  # float64 on disk that float32 cannot hold
-            batch = rows.take(index)
+            batch = rows.block(start, min(start + per_block, len(rows)))
         values = batch.values if isinstance(batch, SparseBatch) else batch
         if not values.sum().isfinite() and not values.isfinite().all():  # the sum is quicker
-            raise _fault(batch, int(index[0]))
+            raise _fault(batch, start)
 
 
 def _fault(batch: Tensor | SparseBatch, first: int) -> InputError:

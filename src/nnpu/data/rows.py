@@ -86,6 +86,10 @@ class Rows(ABC):
     def take(self, indices: Tensor) -> Tensor | SparseBatch:
         """Return the rows of these indices, a tensor of shape (n,), as a float32 mini-batch."""
 
+    def block(self, start: int, stop: int) -> Tensor | SparseBatch:
+        """Return the rows from `start` to `stop`, to be read only: they may be the table's own."""
+        return self.take(torch.arange(start, stop))
+
     def expect(self, batches: Sequence[Tensor]) -> Sequence[Tensor]:
         """Be told what will be taken next, and return it."""
         return batches
@@ -117,6 +121,12 @@ class DenseRows(Rows):
         # `take` lets other threads compute meanwhile; indexing by brackets does not.
         rows = self.x.take(indices.numpy(), axis=0)
         return torch.from_numpy(rows.astype(np.float32, copy=False))
+
+    def block(self, start: int, stop: int) -> Tensor | SparseBatch:
+        """A slice of a tensor; a copy of an array."""
+        if isinstance(self.x, Tensor):
+            return self.x[start:stop].to(torch.float32)
+        return super().block(start, stop)
 
 
 class SparseRows(Rows):

@@ -32,7 +32,7 @@ def fit_labels(s: Any) -> tuple[NDArray[Any], Labels]:
     s = column_or_1d(s)
     if s.dtype.kind not in "biu":  # whole numbers are classes, however many
         check_classification_targets(s)
-    values = np.unique(s)
+    values = _distinct(s)
     if len(values) == 3 and _is_known_negatives(values):
         return values[[0, 2]], s.astype(np.int8)
     if len(values) != 2:
@@ -54,6 +54,15 @@ def encode(s: Any, classes: NDArray[Any], *, known_negatives: bool = False) -> L
             "as well; for true labels use sklearn.metrics.accuracy_score on predict(X)."
         )
     return np.asarray(s if known_negatives else s == classes[1], dtype=np.int8)
+
+
+def _distinct(s: NDArray[Any]) -> NDArray[Any]:
+    """Return the values that occur, in order; two whole numbers are found without a table."""
+    if s.dtype.kind in "biu" and len(s):
+        low, high = s.min(), s.max()
+        if np.all((s == low) | (s == high)):
+            return np.unique(np.array([low, high]))
+    return np.unique(s)
 
 
 def _is_known_negatives(values: NDArray[Any]) -> bool:
