@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from nnpu.convex.features import row_blocks
-from nnpu.convex.products import add_gram, column_sums, product
+from nnpu.convex.products import add_gram, column_sums, mirror, product
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,7 +131,6 @@ class Problem:
 
     def hessian(self, curvature: Floats, alpha: float) -> Floats:
         """Return Σ_i curvature_i (φ_i, 1)(φ_i, 1)ᵀ + α: rows without curvature are skipped."""
-        size = self.size + self.intercept
         matrix = np.diag(self.penalty(alpha))
         for rows, block in self.blocks():
             active = np.flatnonzero(curvature[rows])
@@ -141,10 +140,9 @@ class Problem:
             part = _times(_take(block, active), root)
             add_gram(part, matrix[: self.size, : self.size])
             if self.intercept:
-                matrix[-1, : self.size] += product(part.T, root)
+                matrix[: self.size, -1] += product(part.T, root)
                 matrix[-1, -1] += root @ root
-        if self.intercept:
-            matrix[: size - 1, -1] = matrix[-1, : size - 1]
+        mirror(matrix)
         return matrix
 
     def hessian_times(self, curvature: Floats, vector: Floats, alpha: float) -> Floats:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["add_gram", "column_sums", "product"]
+__all__ = ["add_gram", "column_sums", "mirror", "product"]
 
 _STRIP = 100  # columns that are worth a product of their own
 
@@ -38,13 +38,14 @@ def column_sums(block: Any) -> Floats:
 
 
 def add_gram(block: Any, matrix: Floats) -> None:
-    """Add blockᵀ block to a matrix, in place.
+    """Add the upper triangle of blockᵀ block to that of a matrix, in place.
 
-    It is symmetric: a dense block is taken in up to four strips of columns, each of which meets
-    only itself and those to its right.
+    A dense block is taken in up to four strips of columns, each of which meets only itself and
+    those to its right. `mirror` makes the matrix whole when all blocks are in.
 
     >>> matrix = np.ones((2, 2))
     >>> add_gram(np.array([[1.0, 2.0]]), matrix)
+    >>> mirror(matrix)
     >>> matrix
     array([[2., 3.],
            [3., 5.]])
@@ -52,11 +53,15 @@ def add_gram(block: Any, matrix: Floats) -> None:
     if sparse.issparse(block):
         matrix += (block.T @ block).toarray()
         return
-    features = torch.from_numpy(block)
+    features, sums = torch.from_numpy(block), torch.from_numpy(matrix)
     size = features.shape[1]
     step = -(-size // min(max(size // _STRIP, 1), 4))
     for start in range(0, size, step):
-        stop = min(start + step, size)
-        part = (features[:, start:stop].T @ features[:, start:]).numpy()
-        matrix[start:stop, start:] += part
-        matrix[stop:, start:stop] += part[:, stop - start :].T
+        strip = features[:, start : start + step]
+        sums[start : start + step, start:] += strip.T @ features[:, start:]
+
+
+def mirror(matrix: Floats) -> None:
+    """Put the upper triangle of a matrix in place of its lower one."""
+    for row in range(1, len(matrix)):
+        matrix[row, :row] = matrix[:row, row]

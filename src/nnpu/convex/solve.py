@@ -24,7 +24,7 @@ from scipy.optimize import brentq
 
 from nnpu.convex.features import row_blocks
 from nnpu.convex.losses import CONVEX_LOSSES, smooth_double_hinge
-from nnpu.convex.products import add_gram, column_sums
+from nnpu.convex.products import add_gram, column_sums, mirror
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -302,6 +302,7 @@ def _second_moments(problem: Problem, precise: bool) -> tuple[Floats, Floats]:
         phi = problem.features.transform(x_u, dtype)
         add_gram(phi, matrix[: problem.size, : problem.size])
         total[: problem.size] += column_sums(phi)
+    mirror(matrix)
     n = problem.population.sum()
     if problem.intercept:
         total[-1] = n
