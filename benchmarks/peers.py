@@ -204,6 +204,8 @@ def summarise(rows: list[dict[str, Any]]) -> None:
         own = None
         for contender in CONTENDERS:
             of = [r for r in rows if (r["data"], r["contender"]) == (name, contender)]
+            if not of:
+                continue
             mean = {k: np.mean([r[k] for r in of]) for k in ("accuracy", "seconds", "memory")}
             own = own or mean["seconds"]
             print(

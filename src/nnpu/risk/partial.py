@@ -90,7 +90,7 @@ def partial_risks(
     if pool is not None:
         sums, counts = pool(sums, counts)
     means = sums / counts.clamp(min=1)[:, None]
-    (p_plus, p_minus), (u_plus, u_minus), (n_plus, n_minus) = (row.unbind() for row in means)
+    p_plus, p_minus, u_plus, u_minus, n_plus, n_minus = means.view(6).unbind()
     if sampling == "one-sample":
         weights = (
             counts / counts.sum().clamp(min=1)
