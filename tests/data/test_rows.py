@@ -50,6 +50,24 @@ def test_every_dense_form_gives_the_same_batch(form):
     assert torch.equal(batch, EXPECTED)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_block_is_the_rows_from_one_to_another(form):
+    rows = as_rows(FORMS[form]())
+    assert torch.equal(rows.block(2, 5), rows.take(torch.tensor([2, 3, 4])))
+
+
+def test_a_block_of_a_memory_map_can_be_written_to_without_harm(tmp_path):
+    rows = as_rows(memory_map(tmp_path / "table.npy"))
+    rows.block(0, 2).zero_()
+    assert torch.equal(rows.take(WANTED), EXPECTED)
+
+
+def test_a_block_of_sparse_rows_stays_sparse():
+    batch = as_rows(sparse.csr_matrix(TABLE)).block(2, 5)
+    assert isinstance(batch, SparseBatch)
+    assert torch.equal(batch.to_dense(), torch.tensor(TABLE[2:5], dtype=torch.float32))
+
+
 def test_a_memory_map_is_read_where_it_is_asked_for(tmp_path):
     rows = as_rows(memory_map(tmp_path / "table.npy"))
     assert isinstance(rows.x, np.memmap)  # not loaded
