@@ -47,7 +47,7 @@ def encode(s: Any, classes: NDArray[Any], *, known_negatives: bool = False) -> L
     """
     s = column_or_1d(s)
     allowed = np.array([-1, 0, 1]) if known_negatives else classes
-    unknown = np.setdiff1d(s, allowed)
+    unknown = np.setdiff1d(_distinct(s), allowed)
     if len(unknown):
         raise InputError(
             f"The labels s must be among {allowed.tolist()}, as in fit. Got {unknown[:5].tolist()} "
