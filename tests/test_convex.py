@@ -312,16 +312,16 @@ def test_float32_moments_are_used_only_where_alpha_covers_their_rounding(monkeyp
     monkeypatch.setattr(
         solve_module,
         "_second_moments",
-        lambda p, precise: seen.append(precise) or moments(p, precise),
+        lambda p, dtype: seen.append(dtype) or moments(p, dtype),
     )
     problem = make(x, s, basis="gaussian", n_components=20)
     [rough] = solve_path(problem, "squared", [0.05])
-    assert seen == [False]
+    assert seen == [np.float32]
     value = objective(problem, rough.theta, "squared", 0.05)
     generic = generic_minimum(problem, "squared", 0.05)
     assert value == pytest.approx(objective(problem, generic, "squared", 0.05), abs=1e-9)
     solve_path(problem, "squared", [1e-9])
-    assert seen == [False, True]
+    assert seen == [np.float32, np.float64]
 
 
 # Features.

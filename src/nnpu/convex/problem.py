@@ -84,12 +84,16 @@ class Problem:
     def linear(self) -> Floats:
         """π mean_P (φ, 1): the gradient of the linear term, with the sign turned."""
         if self._linear is None:
-            x_p = self.X[self.labelled]
-            total = np.zeros(self.size)
-            for _, block in row_blocks(x_p, self.size):
-                total += column_sums(self.features.transform(block))
-            self._linear = self.prior * self._join(total / x_p.shape[0], 1.0)
+            self._linear = self.linear_term(np.float64)
         return self._linear
+
+    def linear_term(self, dtype: type[np.floating[Any]]) -> Floats:
+        """Return `linear` from features of that type; the sums over blocks are float64."""
+        x_p = self.X[self.labelled]
+        total = np.zeros(self.size)
+        for _, block in row_blocks(x_p, self.size, dtype):
+            total += column_sums(self.features.transform(block, dtype))
+        return self.prior * self._join(total / x_p.shape[0], 1.0)
 
     def penalty(self, alpha: float) -> Floats:
         """α for every weight, 0 for b."""

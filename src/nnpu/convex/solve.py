@@ -16,7 +16,7 @@ and has h*(u) = −min{u, 1 − u}. So one number bounds the distance to the lea
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -255,8 +255,9 @@ def _normal_equations(problem: Problem, alphas: list[float], tol: float) -> list
     J = −π m_p·θ + (θᵀMθ + 2 m_u·θ + 1)/4 + α/2 ‖w‖², hence (M/2 + α) θ = π m_p − m_u/2, with
     M = mean_U (φ, 1)(φ, 1)ᵀ, m_u = mean_U (φ, 1), m_p = mean_P (φ, 1).
     """
-    matrix, mean = _second_moments(problem, _needs_float64(problem, min(alphas)))
-    right = problem.linear - mean / 2
+    dtype = np.float64 if _needs_float64(problem, min(alphas)) else np.float32
+    matrix, mean = _second_moments(problem, dtype)
+    right = problem.linear_term(dtype) - mean / 2
     solutions = []
     for alpha in alphas:
         system = matrix / 2 + np.diag(problem.penalty(alpha))
@@ -291,11 +292,10 @@ def _needs_float64(problem: Problem, alpha: float) -> bool:
     return bool(alpha < FLOAT32_ALPHA * np.mean(some**2))
 
 
-def _second_moments(problem: Problem, precise: bool) -> tuple[Floats, Floats]:
-    """Return M and m_u; products within a block in float32 unless `precise`, sums in float64."""
+def _second_moments(problem: Problem, dtype: type[np.floating[Any]]) -> tuple[Floats, Floats]:
+    """Return M and m_u from features and products of that type; sums over blocks are float64."""
     size = problem.size + problem.intercept
     matrix, total = np.zeros((size, size)), np.zeros(size)
-    dtype = np.float64 if precise else np.float32
     for rows, block in row_blocks(problem.X, problem.size, dtype):
         used = problem.population[rows]
         x_u = block if used.all() else block[used]
