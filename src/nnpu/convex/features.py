@@ -225,7 +225,7 @@ def _mean_and_scale(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     else:
         shift = X[:1_000].mean(axis=0, dtype=np.float64)  # near the mean: no cancellation
         total, squares = np.zeros(d), np.zeros(d)
-        for _, block in row_blocks(X, 4 * d):
+        for _, block in row_blocks(X, 4 * d):  # small: four passes over each
             shifted = _as_tensor(block) - torch.from_numpy(shift)  # in float64
             total += column_sums(shifted.numpy())
             squares += column_sums(shifted.square_().numpy())

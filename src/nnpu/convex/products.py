@@ -58,7 +58,7 @@ def add_gram(block: Any, matrix: Floats) -> None:
     step = -(-size // min(max(size // _STRIP, 1), 4))
     for start in range(0, size, step):
         strip = features[:, start : start + step]
-        sums[start : start + step, start:] += strip.T @ features[:, start:]
+        sums[start : start + step, start:].add_(strip.T @ features[:, start:])
 
 
 def mirror(matrix: Floats) -> None:

@@ -255,7 +255,7 @@ def _normal_equations(problem: Problem, alphas: list[float], tol: float) -> list
     J = −π m_p·θ + (θᵀMθ + 2 m_u·θ + 1)/4 + α/2 ‖w‖², hence (M/2 + α) θ = π m_p − m_u/2, with
     M = mean_U (φ, 1)(φ, 1)ᵀ, m_u = mean_U (φ, 1), m_p = mean_P (φ, 1).
     """
-    dtype = np.float64 if _needs_float64(problem, min(alphas)) else np.float32
+    dtype = _precision(problem, min(alphas))
     matrix, mean = _second_moments(problem, dtype)
     right = problem.linear_term(dtype) - mean / 2
     solutions = []
@@ -284,12 +284,12 @@ class _Factor:
         return torch.cholesky_solve(column, self._lower)[:, 0].numpy()
 
 
-def _needs_float64(problem: Problem, alpha: float) -> bool:
-    """Whether α is too small to cover the rounding of float32; a look at some rows of a basis."""
+def _precision(problem: Problem, alpha: float) -> type[np.floating[Any]]:
+    """Float32 if α covers its rounding, by a look at some rows of a basis; else float64."""
     if problem.features.basis is None:
-        return True
+        return np.float64
     some = problem.features.transform(problem.X[:1_000])
-    return bool(alpha < FLOAT32_ALPHA * np.mean(some**2))
+    return np.float32 if alpha >= FLOAT32_ALPHA * np.mean(some**2) else np.float64
 
 
 def _second_moments(problem: Problem, dtype: type[np.floating[Any]]) -> tuple[Floats, Floats]:

@@ -19,11 +19,6 @@ class OnlyBatch(WrappedRows):
 
     What was gathered is kept until others are taken, or until a model has written to it.
 
-    Parameters
-    ----------
-    rows : Rows
-        The table.
-
     Examples
     --------
     >>> import torch
