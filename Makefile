@@ -20,7 +20,7 @@ torture: .venv/ready  ## 200 SIGKILLs, 18 faults of two processes, thousands of 
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/torture.py --kills 200
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/torture_ranks.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m slow tests/test_properties.py tests/test_repeatable.py \
-	    tests/training/test_resume.py tests/estimators/test_concurrency.py tests/experiments/test_runner.py
+	    tests/training/test_resume.py tests/estimators/test_concurrency.py tests/paper/test_runner.py
 	$(BIN)/python benchmarks/repeatability.py
 
 # The targets below have environments of their own, so that they change nothing for the others.

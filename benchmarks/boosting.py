@@ -19,7 +19,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 
 from nnpu import BoostedPU, PUWrapper
 from nnpu.estimators.forest import Forest
-from nnpu.experiments.tables import read_table, write_table
+from nnpu.paper.results import read_results, write_results
 
 LABELLED = 0.1
 TREES = {"n_estimators": 100, "num_leaves": 15, "learning_rate": 0.1, "n_jobs": 1}
@@ -152,7 +152,7 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/boosting.csv"))
     parser.add_argument("--seeds", type=int, default=5)
     options = parser.parse_args()
-    rows = read_table(options.out) if options.out.exists() else []
+    rows = read_results(options.out) if options.out.exists() else []
     done = {(row["data"], row["method"], row["seed"]) for row in rows}
     for name, make in TABLES.items():
         x, y = make()
@@ -161,7 +161,7 @@ def main():
                 if (name, method, seed) not in done:
                     row = {"data": name, "method": method, "seed": seed}
                     rows.append(row | measure(method, x, y, seed))
-                    write_table(options.out, rows)
+                    write_results(options.out, rows)
     summary(rows)
     print(f"scoring by arrays / by LightGBM, CPU time: {scoring_ratio():.1f}")
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import expit
 
 from nnpu import PUClassifier, data
-from nnpu.experiments.tables import read_table, write_table
+from nnpu.paper.results import read_results, write_results
 from nnpu.report import Curve, Panel, save_figure
 from nnpu.training import Training
 
@@ -122,12 +122,12 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/calibration.csv"))
     parser.add_argument("--figure", type=Path, default=Path("docs/images/calibration"))
     options = parser.parse_args()
-    rows = read_table(options.out) if options.out.exists() else []
+    rows = read_results(options.out) if options.out.exists() else []
     done = {(row["data"], row["loss"], row["seed"]) for row in rows}
     for name, seed, loss in product(options.data, range(options.seeds), LOSSES):
         if (name, loss, seed) not in done:
             rows += run(name, loss, seed)
-            write_table(options.out, rows)
+            write_results(options.out, rows)
             print(f"{name}, {loss} loss, seed {seed}", flush=True)
     for name in options.data:
         summarise(rows, name)

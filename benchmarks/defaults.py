@@ -20,8 +20,8 @@ from sklearn.metrics import roc_auc_score
 
 from nnpu import PUClassifier, data
 from nnpu.data.rows import as_rows
-from nnpu.experiments.tables import read_table, write_table
 from nnpu.models import TabularNet, feature_scale
+from nnpu.paper.results import read_results, write_results
 from nnpu.training import Training
 
 VARIANTS = {
@@ -154,7 +154,7 @@ def main():
     parser.add_argument("--digits-seeds", type=int, default=5)
     parser.add_argument("--variants", nargs="*", default=list(VARIANTS))
     options = parser.parse_args()
-    rows = read_table(options.out) if options.out.exists() else []
+    rows = read_results(options.out) if options.out.exists() else []
     done = {(row["data"], row["variant"], row["seed"]) for row in rows}
     for name, (make, prior) in SETS.items():
         try:
@@ -168,7 +168,7 @@ def main():
                 if (name, variant, seed) not in done:
                     row = {"data": name, "variant": variant, "seed": seed}
                     rows.append(row | measure(variant, *sample, seed))
-                    write_table(options.out, rows)
+                    write_results(options.out, rows)
                     print(rows[-1], flush=True)
 
 

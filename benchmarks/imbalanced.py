@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.metrics import balanced_accuracy_score, f1_score, precision_score, recall_score
 
 from nnpu import PUClassifier, data
-from nnpu.experiments.tables import read_table, write_table
+from nnpu.paper.results import read_results, write_results
 
 UNLABELLED = {0.03: 1000, 0.1: 350}  # rows by share of positives
 RISKS = ("nnpu", "imbalanced")
@@ -53,13 +53,13 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/imbalanced.csv"))
     options = parser.parse_args()
-    rows = read_table(options.out) if options.out.exists() else []
+    rows = read_results(options.out) if options.out.exists() else []
     done = {(row["prior"], row["risk"], row["seed"]) for row in rows}
     for prior, risk, seed in itertools.product(UNLABELLED, RISKS, range(options.seeds)):
         if (prior, risk, seed) not in done:
             cell = {"prior": prior, "risk": risk, "seed": seed}
             rows.append(cell | judge(risk, *draw(seed, prior), seed))
-            write_table(options.out, rows)
+            write_results(options.out, rows)
             print(rows[-1], flush=True)
     print(f"| prior | risk | {' | '.join(METRICS)} |\n|{'---|' * (2 + len(METRICS))}")
     for prior, risk in itertools.product(UNLABELLED, RISKS):

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from nnpu import PUClassifier, data
-from nnpu.experiments.tables import read_table, write_table
+from nnpu.paper.results import read_results, write_results
 
 COUNTS = (5, 20, 80, 320, 600)
 READS = {"pn": (1, -1), "nnpu": (1, 0), "nnpnu": (1, 0, -1)}
@@ -46,7 +46,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/negatives.csv"))
     options = parser.parse_args()
-    rows = read_table(options.out) if options.out.exists() else []
+    rows = read_results(options.out) if options.out.exists() else []
     done = {(row["negatives"], row["seed"]) for row in rows}
     for seed in range(options.seeds):
         for count in COUNTS:
@@ -54,7 +54,7 @@ def main():
                 sample = draw(seed, count)
                 cell = {"negatives": count, "seed": seed}
                 rows.append(cell | {risk: accuracy(risk, *sample, seed) for risk in READS})
-                write_table(options.out, rows)
+                write_results(options.out, rows)
                 print(rows[-1], flush=True)
     print("| negatives | PN | nnPU | nnPNU |\n|---|---|---|---|")
     for count in COUNTS:

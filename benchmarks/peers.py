@@ -164,9 +164,9 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=600, help="seconds for one fit")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/peers.csv"))
     given = parser.parse_args()
-    from nnpu.experiments.tables import read_table, write_table
+    from nnpu.paper.results import read_results, write_results
 
-    rows = read_table(given.out) if given.out.exists() else []
+    rows = read_results(given.out) if given.out.exists() else []
     done = {(row["data"], row["seed"], row["contender"]) for row in rows}
     for name in given.data:
         for seed in range(given.seeds):
@@ -180,7 +180,7 @@ def main() -> None:
                     row = {"data": name, "seed": seed, "contender": contender}
                     row |= run(python, contender, file, seed, given.limit)
                     rows.append(row)
-                    write_table(given.out, rows)
+                    write_results(given.out, rows)
                     print(row, flush=True)
     summarise(rows)
 

@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from nnpu import PUClassifier, data, metrics, models
-from nnpu.experiments.tables import read_table, write_table
+from nnpu.paper.results import read_results, write_results
 from nnpu.training import Training
 
 COSINE = Training(schedule="cosine", warm_up=0.2)
@@ -127,13 +127,13 @@ def main():
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/selection.csv"))
     options = parser.parse_args()
-    rows = read_table(options.out) if options.out.exists() else []
+    rows = read_results(options.out) if options.out.exists() else []
     done = {(row["data"], row["seed"]) for row in rows}
     for name in options.data:
         for seed in range(options.seeds):
             if (name, seed) not in done:
                 rows += run(name, seed)
-                write_table(options.out, rows)
+                write_results(options.out, rows)
     for name in options.data:
         summarise(rows, name)
 

@@ -1,11 +1,23 @@
-"""Settings of the whole suite: the same examples on every run, and no network."""
+"""Settings of the whole suite: the same examples on every run, no network, an empty cache."""
 
 from __future__ import annotations
 
+import os
+import resource
 import sys
-from typing import Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+# A virtual machine may announce AMX and forbid it: bfloat16 products then kill the process.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 # The same examples on every run: a red suite means a change in the code, and a slow machine is
 # not a failure. `--hypothesis-profile=default` searches at random.
@@ -42,3 +54,36 @@ def refuse_network(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(refuse_network)
+
+
+@pytest.fixture(autouse=True)
+def cache(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    if "reproduction" not in request.keywords:
+        monkeypatch.setenv("NNPU_CACHE", str(folder))
+        monkeypatch.delenv("NNPU_DATA", raising=False)
+    return folder
+
+
+@pytest.fixture
+def full_disk() -> Callable[[int], AbstractContextManager[None]]:
+    """No file may grow past that many bytes: the kernel refuses the write, as on a full disk."""
+
+    @contextmanager
+    def limited(size: int) -> Iterator[None]:
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    return limited
+
+
+@pytest.fixture
+def files_below() -> Callable[[Path], list[str]]:
+    """Names of all files below a folder, hidden and temporary ones included."""
+    return lambda folder: sorted(
+        str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
+    )

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from nnpu import cli
-from nnpu.experiments import runner
+from nnpu.paper import runner
 
 
 def demo(folder, *arguments):

@@ -58,10 +58,10 @@ def test_the_report_of_a_fit_goes_where_it_is_told(tmp_path, people, capsys):
 
 def test_the_history_of_a_fit_has_the_risk_of_the_held_out_rows(model, tmp_path, people):
     """By hand: the one-sample risk of the zero-one loss, π + Q − 2 π TPR, of the last epoch."""
-    from nnpu.data.columns import ColumnPlan, label_codes
     from nnpu.data.folds import PUStratifiedKFold
     from nnpu.data.streams import read_rows
     from nnpu.estimators.storage import load_columns
+    from nnpu.table.columns import ColumnPlan, label_codes
 
     batch = read_rows(people(tmp_path / "people.csv"))
     s = label_codes(batch.columns["label"], "label", "people.csv")

@@ -11,10 +11,10 @@ import pytest
 import nnpu
 from nnpu import metrics
 from nnpu.cli import main
-from nnpu.data.columns import ColumnPlan, label_codes
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.data.streams import read_rows
 from nnpu.estimators.storage import load_columns
+from nnpu.table.columns import ColumnPlan, label_codes
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")

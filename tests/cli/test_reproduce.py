@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-import nnpu.experiments.theory as experiment
+import nnpu.paper.simulations as experiment
 from nnpu import report
 from nnpu.cli import main
 

@@ -18,10 +18,10 @@ from sklearn.datasets import dump_svmlight_file
 
 import nnpu
 from nnpu.cli import main
-from nnpu.data.columns import ColumnPlan, label_codes
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.data.streams import read_rows
 from nnpu.estimators.storage import load_columns
+from nnpu.table.columns import ColumnPlan, label_codes
 
 QUICK = ["--prior", "0.5", "--epochs", "2"]
 

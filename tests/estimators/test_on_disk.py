@@ -185,7 +185,7 @@ MEMORY = """
 import sys
 import numpy as np
 from nnpu import PUClassifier
-from nnpu.experiments.speed.contest import anonymous_mb, peak_memory
+from nnpu.paper.speed.contest import anonymous_mb, peak_memory
 from nnpu.models import mlp
 from nnpu.training import Training
 

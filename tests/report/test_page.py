@@ -15,25 +15,24 @@ import numpy as np
 import pytest
 
 from nnpu import metrics
+from nnpu.paper.page_sections import claims_section, panels_section
 from nnpu.parameters import ParameterError
 from nnpu.report import Curve, Panel
-from nnpu.report.page import (
+from nnpu.report.html import (
     Page,
     calibration_section,
-    claims_section,
     data_section,
     explorer_section,
     metrics_section,
-    panels_section,
     prior_section,
     render,
     scores_section,
     training_section,
     write_page,
 )
-from nnpu.report.page.axes import Axis
-from nnpu.report.page.chart import axes_of, chart
-from nnpu.report.page.markup import Html, tag
+from nnpu.report.html.axes import Axis
+from nnpu.report.html.chart import axes_of, chart
+from nnpu.report.html.markup import Html, tag
 from nnpu.report.prior import ratio_panel
 
 HOSTILE = "</script><script>alert('x')</script><img src=x onerror=\"alert(1)\">&amp;"
@@ -138,7 +137,7 @@ def test_data_cannot_end_the_element_that_holds_them():
 
 
 def section_with(data):
-    from nnpu.report.page import Section
+    from nnpu.report.html import Section
 
     return Section("s", "S", Html("<p>text</p>"), data)
 
@@ -212,7 +211,7 @@ def contrast(one, other):
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 def test_text_and_lines_stand_out_from_what_is_behind_them(theme):
     """At least 4.5 to 1 for text and 3 to 1 for graphics (WCAG AA)."""
-    style = files("nnpu.report.page").joinpath("page.css").read_text()
+    style = files("nnpu.report.html").joinpath("page.css").read_text()
     pairs = re.findall(r"--(\w+): light-dark\((#\w{6}), (#\w{6})\)", style)
     colours = {name: values[theme] for name, *values in pairs}
     for behind in ("page", "raised"):
@@ -225,7 +224,7 @@ def test_text_and_lines_stand_out_from_what_is_behind_them(theme):
 def test_every_colour_of_a_curve_has_a_rule():
     from nnpu.report.figure import COLOURS
 
-    style = files("nnpu.report.page").joinpath("page.css").read_text()
+    style = files("nnpu.report.html").joinpath("page.css").read_text()
     for name in COLOURS:
         assert f".c-{name} " in style
 
@@ -329,4 +328,4 @@ def test_the_wheel_holds_the_style_sheet_and_the_script(tmp_path):
     root = Path(__file__).parents[2]
     (wheel,) = WheelBuilder(str(root)).build(directory=str(tmp_path), versions=["standard"])
     names = zipfile.ZipFile(wheel).namelist()
-    assert {"nnpu/report/page/page.css", "nnpu/report/page/page.js"} <= set(names)
+    assert {"nnpu/report/html/page.css", "nnpu/report/html/page.js"} <= set(names)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nnpu import theory
-from nnpu.experiments.montecarlo import exact_zero_one
+from nnpu.paper.montecarlo import exact_zero_one
 from nnpu.parameters import ParameterError
 
 PRIORS = st.floats(0.02, 0.98)

@@ -44,7 +44,7 @@ def test_without_glibc_nothing_happens(monkeypatch):
 FAULTS = """
 import resource
 import torch
-from nnpu.experiments.speed.contest import anonymous_mb
+from nnpu.paper.speed.contest import anonymous_mb
 from nnpu.training.memory import kept_memory
 
 def faults():

@@ -55,8 +55,8 @@ def bench(
     """
     import json
 
-    from nnpu.experiments import speed
-    from nnpu.experiments.processes import measure_processes
+    from nnpu.paper import speed
+    from nnpu.paper.speed.processes import measure_processes
     from nnpu.parameters import check_choice
 
     check_choice("NAME", name, "nnpu bench", _NAMES)
@@ -73,7 +73,7 @@ def bench(
         shape = speed.Shape(n_rows=rows or 60_000, batch_size=batch_size)
         table = speed.measure_speed(shape, repeats=repeats)
     if authors is not None:
-        from nnpu.experiments.authors import compare_with_authors
+        from nnpu.paper.authors import compare_with_authors
 
         table += compare_with_authors(authors, authors_python, epochs=repeats)
     if as_json:

@@ -12,9 +12,9 @@ from nnpu.cli.reporting import report_option
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from nnpu.experiments.tables import Row
+    from nnpu.paper.results import Row
     from nnpu.report import Panel
-    from nnpu.report.page import Page
+    from nnpu.report.html import Page
 
 __all__ = ["demo"]
 
@@ -51,11 +51,11 @@ def demo(out: Path, epochs: int | None, seed: int, report: Path | None, as_json:
     import json
 
     from nnpu.cli.labelled import check_writable
-    from nnpu.experiments.paper import DEMO
-    from nnpu.experiments.runner import Run, run_one
-    from nnpu.experiments.tables import write_table
+    from nnpu.paper.presets import DEMO
+    from nnpu.paper.results import write_results
+    from nnpu.paper.runner import Run, run_one
     from nnpu.report import mean_and_spread, risk_panel, save_figure
-    from nnpu.report.page import write_page
+    from nnpu.report.html import write_page
 
     out.mkdir(parents=True, exist_ok=True)  # fails now rather than after the training
     if report is not None:
@@ -67,7 +67,7 @@ def demo(out: Path, epochs: int | None, seed: int, report: Path | None, as_json:
             click.echo(f"{method.name}:", err=True)
         rows += run_one(Run(setting, method, 0, seed), verbose=int(not as_json))
     names = [method.name for method in setting.methods]
-    table = write_table(out / "demo.csv", rows)
+    table = write_results(out / "demo.csv", rows)
     panels = [
         risk_panel(rows, names, "Risk of the surrogate loss"),
         risk_panel(rows, names, "Risk of the zero-one loss (error)", loss="zero_one"),
@@ -108,8 +108,9 @@ def _page(
 ) -> Page:
     """The report: results, curves, and what nnPU did to its gradient."""
     from nnpu.cli.reporting import footer
+    from nnpu.paper.page_sections import panels_section, results_section
     from nnpu.report import curve_panel
-    from nnpu.report.page import Page, panels_section, results_section
+    from nnpu.report.html import Page
 
     cells = [
         [

@@ -32,8 +32,8 @@ def evaluate(model_dir: Path, data: Path, label: str, report: Path | None, as_js
     from nnpu.cli.labelled import check_labels, check_writable, for_json, measure, metric_lines
     from nnpu.cli.reporting import evaluate_page
     from nnpu.cli.scoring import load_model, scored_batches
-    from nnpu.data.columns import find_column, label_codes
-    from nnpu.report.page import write_page
+    from nnpu.report.html import write_page
+    from nnpu.table.columns import find_column, label_codes
 
     if report is not None:
         check_writable(report, "--report")

@@ -89,10 +89,10 @@ def fit(
     from nnpu.cli.reporting import fit_page
     from nnpu.cli.runs import as_command, as_log, as_toml
     from nnpu.cli.training import train_and_measure
-    from nnpu.data.columns import fit_columns
     from nnpu.estimators.storage import check_target, save
     from nnpu.files import write_text
-    from nnpu.report.page import render
+    from nnpu.report.html import render
+    from nnpu.table.columns import fit_columns
     from nnpu.training import DEFAULT_TRAINING, checkpoints_beside
     from nnpu.training.distributed import is_first, launcher
 

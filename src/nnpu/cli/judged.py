@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.estimators.base import BasePUClassifier
-    from nnpu.report.page import Section
+    from nnpu.report.html import Section
 
 __all__ = ["Judged", "judged_sections", "prior_limits"]
 
@@ -74,7 +74,7 @@ def judged_sections(judged: Judged, remark: str, on_calibration: str) -> dict[st
     """
     from nnpu.cli.labelled import METRIC_WORDS
     from nnpu.metrics import reliability_table, score_table
-    from nnpu.report.page import calibration_section, metrics_section, scores_section
+    from nnpu.report.html import calibration_section, metrics_section, scores_section
 
     classifier, s, scores = judged.classifier, judged.s, judged.scores
     how: dict[str, Any] = {"prior": classifier.prior_, "sampling": classifier.sampling}
@@ -111,7 +111,7 @@ def _assumption(metrics: Mapping[str, Mapping[str, float]]) -> str:
 
 def _explorer(judged: Judged, score_range: tuple[float, float]) -> Section:
     from nnpu.metrics import threshold_grid, threshold_table
-    from nnpu.report.page import explorer_section
+    from nnpu.report.html import explorer_section
 
     classifier, s, scores = judged.classifier, judged.s, judged.scores
     sampling, own = classifier.sampling, classifier.threshold_

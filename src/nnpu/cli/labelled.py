@@ -86,8 +86,8 @@ def check_writable(path: Path, option: str = "--out") -> None:
 
 def read_labelled(path: Path, label: str) -> tuple[Batch, NDArray[np.int8]]:
     """Read a table and the PU labels of its rows."""
-    from nnpu.data.columns import find_column, label_codes
     from nnpu.data.streams import read_rows
+    from nnpu.table.columns import find_column, label_codes
 
     batch = read_rows(path)
     find_column(label, batch.names, batch.source)

@@ -65,7 +65,7 @@ def plan(
     For the error rate of a classifier that was not trained on these rows, with positives and
     unlabelled rows drawn separately.
     """
-    from nnpu.experiments.planning import plan_tables, simulated_half_width
+    from nnpu.paper.plan_tables import plan_tables, simulated_half_width
     from nnpu.theory import loss_constants
     from nnpu.theory import plan as make_plan
 
@@ -126,8 +126,8 @@ def _stem(out: Path) -> Path:
 
 
 def _draw(tables: dict[str, list[dict[str, float | int | str | bool]]], out: Path) -> None:
+    from nnpu.paper.theory_pictures import plan_panels
     from nnpu.report import save_figure
-    from nnpu.report.theory import plan_panels
 
     save_figure(plan_panels(tables), _stem(out), columns=3)
 

@@ -47,7 +47,7 @@ def prior(
         telling_warnings,
     )
     from nnpu.cli.reporting import prior_panel
-    from nnpu.data.columns import fit_columns
+    from nnpu.table.columns import fit_columns
 
     if out is not None:
         check_writable(out)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.cli.training import Fitted
-    from nnpu.data.columns import ColumnPlan
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.prior import PriorEstimate
     from nnpu.report import Panel
-    from nnpu.report.page import Page
+    from nnpu.report.html import Page
+    from nnpu.table.columns import ColumnPlan
 
 __all__ = ["evaluate_page", "fit_page", "footer", "prior_panel", "report_option"]
 
@@ -77,7 +77,7 @@ def fit_page(
     command : str
         What repeats the run.
     """
-    from nnpu.report.page import Page, data_section, prior_section, training_section
+    from nnpu.report.html import Page, data_section, prior_section, training_section
 
     classifier, rows = fitted.classifier, int(held_out.sum())
     facts = _counts(s) | {
@@ -153,7 +153,7 @@ def evaluate_page(
     caveat : str
         What the reader must know.
     """
-    from nnpu.report.page import Page, data_section, prior_section, training_section
+    from nnpu.report.html import Page, data_section, prior_section, training_section
 
     flagged = int((scores > classifier.threshold_).sum())
     facts = _counts(s) | {

@@ -15,11 +15,11 @@ from nnpu.parameters import check_choice
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from nnpu.experiments.claims import Claim
-    from nnpu.experiments.figures import Figure
-    from nnpu.experiments.settings import Setting
+    from nnpu.paper.claims import Claim
+    from nnpu.paper.figures import Figure
+    from nnpu.paper.settings import Setting
     from nnpu.report import Panel
-    from nnpu.report.page import Page
+    from nnpu.report.html import Page
 
 __all__ = ["reproduce"]
 
@@ -74,15 +74,15 @@ class Outcome:
 
 def run_theory(out: Path, options: Options) -> Outcome:
     """Simulate Section 4: tables, pictures and a page of claims in `out`."""
-    from nnpu.experiments.tables import write_table
-    from nnpu.experiments.theory import full_size, run, small_size
+    from nnpu.paper.results import write_results
+    from nnpu.paper.simulations import full_size, run, small_size
+    from nnpu.paper.theory_pictures import theory_panels
     from nnpu.report import save_figure
-    from nnpu.report.theory import theory_panels
 
     size = small_size() if options.fast else full_size()
     result = run(size, seed=options.seed, progress=options.progress)
     for name, rows in result.tables.items():
-        write_table(out / f"{name}.csv", rows)
+        write_results(out / f"{name}.csv", rows)
     options.progress("pictures")
     pictures = theory_panels(result.tables)
     for name, panels in pictures.items():
@@ -105,16 +105,16 @@ def run_figure(name: str) -> Callable[[Path, Options], Outcome]:
     """Return what runs one of Figures 1 to 4; finished runs in `out` are not run again."""
 
     def run(out: Path, options: Options) -> Outcome:
-        from nnpu.experiments.claims import Claim
-        from nnpu.experiments.figures import FIGURES
-        from nnpu.experiments.runner import at_hand, run_all
-        from nnpu.experiments.tables import write_table
+        from nnpu.paper.claims import Claim
+        from nnpu.paper.figures import FIGURES
+        from nnpu.paper.results import write_results
+        from nnpu.paper.runner import at_hand, run_all
         from nnpu.report import risk_panel, save_figure
 
         figure = FIGURES[name]
         settings, missing = at_hand(_chosen(figure, options))
         rows = run_all(settings, out / "runs", seed=options.seed, jobs=options.jobs, verbose=1)
-        write_table(out / f"{name}.csv", rows)
+        write_results(out / f"{name}.csv", rows)
         panels = [
             risk_panel(
                 [row for row in rows if row["setting"] == setting.name],
@@ -139,7 +139,7 @@ def run_figure(name: str) -> Callable[[Path, Options], Outcome]:
 
 def _chosen(figure: Figure, options: Options) -> list[Setting]:
     """The settings of a figure, shortened or narrowed as the options say."""
-    from nnpu.experiments.paper import FAST
+    from nnpu.paper.presets import FAST
 
     names = sorted({setting.dataset for setting in figure.settings})
     if options.dataset is not None:
@@ -157,22 +157,22 @@ def _chosen(figure: Figure, options: Options) -> list[Setting]:
 
 def run_table_1(out: Path, options: Options) -> Outcome:
     """Check every entry of Table 1."""
-    from nnpu.experiments.paper_tables import table_1
-    from nnpu.experiments.tables import write_table
+    from nnpu.paper.printed_tables import table_1
+    from nnpu.paper.results import write_results
 
     rows, claims = table_1()
-    write_table(out / "table1.csv", rows)
+    write_results(out / "table1.csv", rows)
     return Outcome(claims)
 
 
 def run_table_2(out: Path, options: Options) -> Outcome:
     """Count what Table 2 lists."""
-    from nnpu.experiments.paper_tables import table_2
-    from nnpu.experiments.tables import write_table
+    from nnpu.paper.printed_tables import table_2
+    from nnpu.paper.results import write_results
 
     rows, claims = table_2(*(((options.dataset,),) if options.dataset else ()))
     if rows:
-        write_table(out / "table2.csv", rows)
+        write_results(out / "table2.csv", rows)
     return Outcome(claims)
 
 
@@ -231,9 +231,9 @@ def reproduce(
     A run that was interrupted goes on with the same command: what is finished stays.
     """
     from nnpu.cli.labelled import check_writable
-    from nnpu.experiments.claims import as_dicts, as_lines, as_markdown
     from nnpu.files import write_text
-    from nnpu.report.page import write_page
+    from nnpu.paper.claims import as_dicts, as_lines, as_markdown
+    from nnpu.report.html import write_page
 
     target = check_choice("TARGET", target, "nnpu reproduce", _TARGETS)
     if report is not None:
@@ -267,8 +267,9 @@ def reproduce(
 
 def _page(target: str, outcome: Outcome) -> Page:
     from nnpu.cli.reporting import footer
-    from nnpu.experiments.claims import as_dicts
-    from nnpu.report.page import Page, claims_section, panels_section
+    from nnpu.paper.claims import as_dicts
+    from nnpu.paper.page_sections import claims_section, panels_section
+    from nnpu.report.html import Page
 
     pictures = [
         panels_section(f"picture-{number}", title, panels)

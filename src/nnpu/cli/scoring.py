@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from nnpu.data.columns import ColumnPlan
     from nnpu.data.streams import Batch
     from nnpu.estimators.base import BasePUClassifier
+    from nnpu.table.columns import ColumnPlan
 
 __all__ = ["TableModel", "load_model", "scored_batches"]
 
@@ -36,9 +36,9 @@ class TableModel(NamedTuple):
 
 def load_model(folder: Path) -> TableModel:
     """Read a folder that ``nnpu fit`` wrote."""
-    from nnpu.data.columns import ColumnPlan
     from nnpu.estimators import load
     from nnpu.estimators.storage import load_columns
+    from nnpu.table.columns import ColumnPlan
 
     plain = load_columns(folder)
     if plain is None:

@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nnpu.data.csr import read_csr, write_csr
 from nnpu.data.dataset import Dataset
-from nnpu.data.epsilon import load_epsilon
 from nnpu.data.folds import PUStratifiedKFold
-from nnpu.data.images import load_cifar10, load_digits, load_mnist
-from nnpu.data.newsgroups import WordVectors, load_glove, load_newsgroups
 from nnpu.data.parquet import ParquetRows
 from nnpu.data.sampling import (
     CensoredSample,
@@ -27,7 +24,7 @@ from nnpu.parameters import check_choice
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
 __all__ = [
     "DATASETS",
@@ -37,9 +34,7 @@ __all__ = [
     "PUStratifiedKFold",
     "ParquetRows",
     "Table",
-    "WordVectors",
     "load",
-    "load_glove",
     "negative_count",
     "read_csr",
     "read_table",
@@ -48,14 +43,7 @@ __all__ = [
     "write_csr",
 ]
 
-_LOADERS: dict[str, Callable[..., Dataset]] = {
-    "digits": load_digits,
-    "mnist": load_mnist,
-    "epsilon": load_epsilon,
-    "20news": load_newsgroups,
-    "cifar10": load_cifar10,
-}
-DATASETS: tuple[str, ...] = tuple(_LOADERS)
+DATASETS: tuple[str, ...] = ("digits", "mnist", "epsilon", "20news", "cifar10")
 
 
 def load(
@@ -105,4 +93,6 @@ def load(
     True
     """
     check_choice("name", name, "load", DATASETS)
-    return _LOADERS[name](positive, folder=folder, download=download)
+    from nnpu.paper.datasets import LOADERS
+
+    return LOADERS[name](positive, folder=folder, download=download)

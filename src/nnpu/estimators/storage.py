@@ -58,7 +58,7 @@ def save(
     folder : path-like
         A new folder, or one with a model in it, which is replaced.
     columns : sequence of mappings, optional
-        How a table becomes the features, as `nnpu.data.columns.ColumnPlan.to_json` says it.
+        How a table becomes the features, as `nnpu.table.columns.ColumnPlan.to_json` says it.
     notes : mapping of str to str, optional
         Further text files by name, for people: loading does not read them.
     """

@@ -1,0 +1,150 @@
+"""The page: one file that asks nobody for anything."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from nnpu.files import write_text
+from nnpu.report.html.markup import Html, join, tag
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["Page", "Section", "render", "write_page"]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page.
+
+    Parameters
+    ----------
+    name : str
+        Its id, for links.
+    title : str
+        Its heading.
+    body : Html
+        What it says and shows.
+    data : mapping
+        Plain values for the script.
+    """
+
+    name: str
+    title: str
+    body: Html
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A report.
+
+    Parameters
+    ----------
+    title : str
+        What it is about.
+    lead : str
+        A sentence below it.
+    sections : sequence of Section
+        Its parts.
+    footer : str
+        How it came about: the command, say.
+    """
+
+    title: str
+    lead: str
+    sections: Sequence[Section]
+    footer: str = ""
+
+
+def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
+    """Write a page as one HTML file that opens from the disk, complete or not at all."""
+    return write_text(path, render(page))
+
+
+def render(page: Page) -> str:
+    """Return a page as HTML.
+
+    The style sheet and the script stand in it, and its security policy lets in nothing but these
+    two: no request leaves the page, and no text of a table becomes a part of it.
+
+    Examples
+    --------
+    >>> section = Section("data", "Data", tag("p", "3 rows"))
+    >>> text = render(Page("</script>", "A table.", [section]))
+    >>> "<h1>&lt;/script&gt;</h1>" in text, "://" in text
+    (True, False)
+    """
+    style, script = (
+        files("nnpu.report.html").joinpath(name).read_text(encoding="utf-8")
+        for name in ("page.css", "page.js")
+    )
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="referrer", content="no-referrer"),
+        tag("link", rel="icon", href="data:,"),
+        tag("title", page.title),
+        tag("style", Html(style)),
+    )
+    data = {key: value for section in page.sections for key, value in section.data.items()}
+    body = tag(
+        "body",
+        tag("a", "Skip to the contents", class_="skip", href="#main"),
+        _header(page),
+        tag("main", *(_section(section) for section in page.sections), id="main"),
+        tag("footer", tag("p", page.footer)),
+        tag("script", _embedded(data), type="application/json", id="page-data"),
+        tag("script", Html(script)),
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _policy(style: str, script: str) -> str:
+    return (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    """What the browser compares an inline style sheet or script with before it uses it."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _embedded(data: Mapping[str, Any]) -> Html:
+    """JSON in which no character can end the element that holds it."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Html(text)
+
+
+def _header(page: Page) -> Html:
+    links = (tag("li", tag("a", part.title, href=f"#{part.name}")) for part in page.sections)
+    return tag(
+        "header",
+        tag("button", "Dark", type="button", id="theme", aria_pressed="false", hidden=True),
+        tag("h1", page.title),
+        tag("p", page.lead, class_="lead"),
+        tag("nav", tag("ul", *links), aria_label="Contents"),
+    )
+
+
+def _section(section: Section) -> Html:
+    heading = tag("h2", section.title, id=f"{section.name}-title")
+    return tag(
+        "section",
+        join([heading, section.body]),
+        id=section.name,
+        aria_labelledby=f"{section.name}-title",
+    )

@@ -1,0 +1,221 @@
+"""`ColumnPlan`: what is done with every column of a table, the same way for every file."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from nnpu.parameters import InputError
+from nnpu.table.columns.cells import is_plain
+from nnpu.table.columns.guess import fit_column, is_id, is_unique
+from nnpu.table.columns.kinds import KINDS, Column, Dropped, Id, Matrix
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from nnpu.data.streams import Batch
+    from nnpu.table.columns.kinds import Block
+
+__all__ = ["ColumnPlan", "find_column", "fit_columns"]
+
+
+@dataclasses.dataclass(frozen=True)
+class ColumnPlan:
+    """Columns in, features out.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        What is done with each; the features stand in this order, whatever a file's order is.
+    """
+
+    columns: tuple[Column, ...]
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return sum(column.width for column in self.columns)
+
+    @property
+    def id_name(self) -> str | None:
+        """Name of the id column, if there is one."""
+        return next((column.name for column in self.columns if isinstance(column, Id)), None)
+
+    def told(self) -> list[str]:
+        """Say what is done with each column, a line each."""
+        longest = max(len(column.name) for column in self.columns)
+        return [f"{column.name:<{longest}}  {column.told()}" for column in self.columns]
+
+    def transform(self, batch: Batch) -> Block:
+        """Return the features of some rows, dense or, with text or sparse columns, CSR.
+
+        Raises
+        ------
+        InputError
+            If a column is missing, or a cell cannot be what its column is.
+        """
+        used = [column for column in self.columns if column.width]
+        for column in used:
+            find_column(column.name, batch.names, batch.source)
+        try:
+            blocks = [
+                column.transform(_cells(batch, column, batch.source), batch.first)
+                for column in used
+            ]
+        except InputError as error:
+            raise InputError(f"{batch.source}: {error}") from error
+        if any(sparse.issparse(block) for block in blocks):
+            return sparse.csr_array(sparse.hstack(blocks, format="csr", dtype=np.float32))
+        return np.concatenate(blocks, axis=1)
+
+    def ids(self, batch: Batch) -> Any:
+        """Return the cells of the id column, or None if the plan or the rows have none."""
+        return batch.columns.get(self.id_name) if self.id_name is not None else None
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return the plan as plain values."""
+        return [{"kind": column.kind, **dataclasses.asdict(column)} for column in self.columns]
+
+    @classmethod
+    def from_json(cls, plain: Any) -> ColumnPlan:
+        """Return the plan that `to_json` described; `InputError` if it is none."""
+        try:
+            columns = []
+            for entry in plain:
+                fields = dict(entry)
+                columns.append(KINDS[fields.pop("kind")](**fields))
+            if not columns or not all(isinstance(column.name, str) for column in columns):
+                raise TypeError("columns without names")
+        except (TypeError, ValueError, LookupError) as error:
+            raise InputError(f"The stored columns cannot be understood: {error}") from error
+        return cls(tuple(columns))
+
+
+def fit_columns(
+    batch: Batch,
+    rows: NDArray[np.intp],
+    *,
+    label: str | None = None,
+    id_name: str | None = None,
+    drop: Sequence[str] = (),
+) -> ColumnPlan:
+    """Find out what every column is and fit its treatment to the training rows.
+
+    Parameters
+    ----------
+    batch : Batch
+        All rows.
+    rows : ndarray of int
+        The training rows.
+    label : str, optional
+        The label column, which is no feature.
+    id_name : str, optional
+        The id column; by default one that is called ``id``, ``index``, ``…_id`` or the like and
+        in which no value repeats.
+    drop : sequence of str
+        Columns to leave out.
+
+    Returns
+    -------
+    ColumnPlan
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from nnpu.data.streams import Batch
+    >>> cells = {"id": pa.array(["a", "b"]), "age": pa.array(["31", ""]), "s": pa.array(["1", ""])}
+    >>> plan = fit_columns(Batch(cells, {}, 2, 0, "table.csv"), np.arange(2), label="s")
+    >>> [(column.name, column.kind) for column in plan.columns]
+    [('id', 'id'), ('age', 'number')]
+    """
+    for name in [*drop, *([id_name] if id_name is not None else [])]:
+        find_column(name, batch.names, batch.source)
+    id_name = _find_id(batch, label, id_name, drop)
+    columns: list[Column] = []
+    try:
+        for name, cells in batch.columns.items():
+            if name == label:
+                continue
+            columns.append(_column(name, cells, rows, id_name, drop))
+    except InputError as error:
+        raise InputError(f"{batch.source}: {error}") from error
+    for name, matrix in batch.matrices.items():
+        columns.append(Dropped(name, "you said so") if name in drop else Matrix.fit(name, matrix))
+    plan = ColumnPlan(tuple(columns))
+    if plan.width == 0:
+        told = "; ".join(f"{column.name}: {column.told()}" for column in columns[:5])
+        raise InputError(
+            f"{batch.source} has no column to learn from{f' ({told})' if told else ''}."
+        )
+    return plan
+
+
+def find_column(name: str, names: Iterable[str], source: str) -> str:
+    """Return the name if the file has such a column, else say which one may be meant.
+
+    Examples
+    --------
+    >>> find_column("lable", ["age", "label"], "table.csv")
+    Traceback (most recent call last):
+    nnpu.parameters.InputError: table.csv has no column 'lable'. Did you mean 'label'? It has:
+    age, label.
+    """
+    listed = list(names)
+    if name in listed:
+        return name
+    lower = {other.lower(): other for other in listed}
+    near = difflib.get_close_matches(name.lower(), lower, n=1)
+    hint = f" Did you mean {lower[near[0]]!r}?" if near else ""
+    shown = ", ".join(listed[:10]) + (", ..." if len(listed) > 10 else "")
+    raise InputError(f"{source} has no column {name!r}.{hint} It has: {shown}.")
+
+
+def _column(
+    name: str, cells: Any, rows: NDArray[np.intp], id_name: str | None, drop: Sequence[str]
+) -> Column:
+    if name in drop:
+        return Dropped(name, "you said so")
+    if name == id_name:
+        return Id(name)
+    if is_id(name, cells):
+        return Dropped(name, "it is unique to each row, like an id")
+    return fit_column(name, cells, rows)
+
+
+def _find_id(
+    batch: Batch, label: str | None, id_name: str | None, drop: Sequence[str]
+) -> str | None:
+    if id_name is None:
+        return next(
+            (
+                name
+                for name, cells in batch.columns.items()
+                if name != label and name not in drop and is_id(name, cells)
+            ),
+            None,
+        )
+    if id_name not in batch.columns or not is_unique(batch.columns[id_name]):
+        raise InputError(
+            f"{batch.source}: column {id_name!r} cannot be the id: its values are missing or "
+            "repeat; name another one, or leave it out with --drop."
+        )
+    return id_name
+
+
+def _cells(batch: Batch, column: Column, source: str) -> Any:
+    kind = batch.matrices if isinstance(column, Matrix) else batch.columns
+    if column.name not in kind:
+        raise InputError(f"{column.name!r} is not of the kind that it was in fit")
+    cells = kind[column.name]
+    if kind is batch.columns and not is_plain(cells.type):
+        raise InputError(
+            f"Column {column.name!r} holds {cells.type} cells, not of the kind that it was in fit; "
+            "turn it into numbers or strings."
+        )
+    return cells
