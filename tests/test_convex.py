@@ -8,10 +8,10 @@ import torch
 from scipy import optimize, sparse
 
 from nnpu.convex import CONVEX_LOSSES, Features, Problem, fit_features, solve_path
-from nnpu.convex import features as features_module
 from nnpu.convex import problem as problem_module
 from nnpu.convex import solve as solve_module
 from nnpu.convex.losses import smooth_double_hinge
+from nnpu.data import blocks
 from nnpu.losses import LOSSES
 from nnpu.risk import upu_risk
 
@@ -288,7 +288,7 @@ def test_a_path_gives_what_single_solutions_give(name):
 def test_small_blocks_and_no_cache_change_nothing(name, cache, monkeypatch):
     x, s = draw()
     [whole] = solve_path(make(x, s), name, [0.1], tol=1e-9)
-    monkeypatch.setattr(features_module, "BLOCK", 1)  # blocks of 64 rows
+    monkeypatch.setattr(blocks, "BLOCK", 1)  # blocks of 64 rows
     monkeypatch.setattr(problem_module, "CACHE", cache)
     [parts] = solve_path(make(x, s), name, [0.1], tol=1e-9)
     assert parts.objective == pytest.approx(whole.objective, abs=2e-9)

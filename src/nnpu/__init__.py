@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nnpu import boosting, data, export, losses, metrics, models, risk, theory
     from nnpu.estimators import BoostedPU, LinearPU, PUClassifier, PUWrapper, load
-    from nnpu.estimators.sensitivity import sensitivity
+    from nnpu.estimators._sensitivity import sensitivity
     from nnpu.objective import PULoss
     from nnpu.prior import PriorEstimate, estimate_prior
 

@@ -11,10 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import torch
 
-from nnpu.losses import Loss
-from nnpu.objective import Objective
+from nnpu.losses import Loss, get_loss
 from nnpu.parameters import ParameterError
 
 if TYPE_CHECKING:
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 
     from nnpu.risk import Risk
 
-__all__ = ["BOOSTED_LOSSES", "PUObjective", "Round"]
+__all__ = ["BOOSTED_LOSSES", "PUObjective", "Round", "check_boosted_loss"]
 
 #: Losses with |ℓ″| ≤ |ℓ′| everywhere.
 BOOSTED_LOSSES = ("logistic", "sigmoid")
@@ -110,15 +108,12 @@ class PUObjective:
         sampling: str = "two-sample",
         owner: str = "PUObjective",
     ) -> None:
+        from nnpu.objective import Objective  # here: only a fit needs torch
+
         self.objective = Objective(
             prior, risk=risk, loss=loss, beta=beta, gamma=gamma, sampling=sampling, owner=owner
         )
-        if self.objective.loss.name not in BOOSTED_LOSSES:
-            raise ParameterError(
-                f"The 'loss' parameter of {owner} must be a str among "
-                f"{{{', '.join(map(repr, BOOSTED_LOSSES))}}}: the curvature rests on |l''| <= |l'|."
-                f" Got {loss!r} instead; PUClassifier takes any loss."
-            )
+        check_boosted_loss(loss, owner)
 
     def round(self, scores: ArrayLike, s: ArrayLike) -> Round:
         """Return gradient, curvature and risk at these scores.
@@ -130,6 +125,8 @@ class PUObjective:
         s : array-like of shape (n,)
             PU labels: 1 labelled positive, 0 unlabelled, −1 known negative.
         """
+        import torch
+
         margins: list[Tensor] = []
 
         def watched(margin: Tensor) -> Tensor:
@@ -175,3 +172,20 @@ class PUObjective:
         """
         values = self.round(scores, dataset.get_label()).values
         return self.objective.risk.name, values["train_risk"], False
+
+
+def check_boosted_loss(loss: Any, owner: str) -> None:
+    """Raise `ParameterError` for a loss whose curvature is not known to be bounded by its slope.
+
+    >>> check_boosted_loss("ramp", "BoostedPU")
+    Traceback (most recent call last):
+    nnpu.parameters.ParameterError: The 'loss' parameter of BoostedPU must be a str among
+    {'logistic', 'sigmoid'}: the curvature rests on |l''| <= |l'|. Got 'ramp' instead; PUClassifier
+    takes any loss.
+    """
+    if get_loss(loss, owner=owner).name not in BOOSTED_LOSSES:
+        raise ParameterError(
+            f"The 'loss' parameter of {owner} must be a str among "
+            f"{{{', '.join(map(repr, BOOSTED_LOSSES))}}}: the curvature rests on |l''| <= |l'|."
+            f" Got {loss!r} instead; PUClassifier takes any loss."
+        )

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-from torch.nn import functional
-
 from nnpu.parameters import ParameterError, check_choice, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from torch import Tensor
 
 __all__ = [
     "LOSSES",
@@ -37,15 +35,17 @@ __all__ = [
 def zero_one(margin: Tensor) -> Tensor:
     """Zero-one loss (1 − sign z) / 2: one half at z = 0, and no gradient anywhere.
 
+    >>> import torch
     >>> zero_one(torch.tensor([-2.0, 0.0, 0.5]))
     tensor([1.0000, 0.5000, 0.0000])
     """
-    return (1 - torch.sign(margin)) / 2
+    return (1 - margin.sign()) / 2
 
 
 def ramp(margin: Tensor) -> Tensor:
     """Ramp loss max{0, min{1, (1 − z) / 2}}, scaled to be symmetric.
 
+    >>> import torch
     >>> ramp(torch.tensor([-2.0, 0.0, 0.5]))
     tensor([1.0000, 0.5000, 0.2500])
     """
@@ -55,6 +55,7 @@ def ramp(margin: Tensor) -> Tensor:
 def squared(margin: Tensor) -> Tensor:
     """Squared loss (z − 1)² / 4, scaled to be linear-odd.
 
+    >>> import torch
     >>> squared(torch.tensor([-2.0, 0.0, 0.5]))
     tensor([2.2500, 0.2500, 0.0625])
     """
@@ -64,15 +65,19 @@ def squared(margin: Tensor) -> Tensor:
 def logistic(margin: Tensor) -> Tensor:
     """Logistic loss ln(1 + exp(−z)), without overflow.
 
+    >>> import torch
     >>> logistic(torch.tensor([-2.0, 0.0, 0.5]))
     tensor([2.1269, 0.6931, 0.4741])
     """
+    from torch.nn import functional  # here: names of losses are needed without torch
+
     return -functional.logsigmoid(margin)
 
 
 def hinge(margin: Tensor) -> Tensor:
     """Hinge loss max{0, 1 − z}: neither symmetric nor linear-odd.
 
+    >>> import torch
     >>> hinge(torch.tensor([-2.0, 0.0, 0.5]))
     tensor([3.0000, 1.0000, 0.5000])
     """
@@ -82,19 +87,21 @@ def hinge(margin: Tensor) -> Tensor:
 def double_hinge(margin: Tensor) -> Tensor:
     """Double hinge loss max{0, (1 − z) / 2, −z}: the linear-odd relative of the hinge.
 
+    >>> import torch
     >>> double_hinge(torch.tensor([-2.0, 0.0, 0.5]))
     tensor([2.0000, 0.5000, 0.2500])
     """
-    return torch.maximum(((1 - margin) / 2).clamp(min=0), -margin)
+    return ((1 - margin) / 2).clamp(min=0).maximum(-margin)
 
 
 def sigmoid(margin: Tensor) -> Tensor:
     """Sigmoid loss 1 / (1 + exp z), the paper's choice: its gradient is nowhere zero.
 
+    >>> import torch
     >>> sigmoid(torch.tensor([-2.0, 0.0, 0.5]))
     tensor([0.8808, 0.5000, 0.3775])
     """
-    return torch.sigmoid(-margin)
+    return (-margin).sigmoid()
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 import nnpu
-from nnpu import PUClassifier, models
+from nnpu import BoostedPU, LinearPU, PUClassifier, models
 from nnpu.parameters import InputError
 from nnpu.risk import ImbalancedRisk
 from nnpu.training import Training
@@ -385,3 +385,39 @@ def test_missing_and_additional_weights_are_refused(folder):
         rewrite_sums(folder)
         with pytest.raises(InputError, match="does not describe a model"):
             nnpu.load(folder)
+
+
+WITHOUT_TORCH = """
+import sys
+import numpy as np
+import nnpu
+clf = nnpu.load(sys.argv[1])
+X = np.load(sys.argv[2])
+np.savez(sys.argv[3], clf.decision_function(X), clf.predict(X), clf.predict_proba(X))
+assert "torch" not in sys.modules
+"""
+
+
+@pytest.mark.parametrize("make", [BoostedPU, LinearPU])
+def test_a_model_without_a_network_scores_without_torch(make, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)) + np.repeat([[1.0], [0.0]], 100, axis=0)
+    clf = make(0.4, random_state=0).fit(X, np.repeat([1, 0], 100))
+    clf.save(tmp_path / "model")
+    np.save(tmp_path / "x.npy", X)
+    paths = [str(tmp_path / name) for name in ("model", "x.npy", "out.npz")]
+    subprocess.run([sys.executable, "-c", WITHOUT_TORCH, *paths], check=True)
+    with np.load(tmp_path / "out.npz") as out:
+        assert np.array_equal(out["arr_0"], clf.decision_function(X))
+        assert np.array_equal(out["arr_1"], clf.predict(X))
+        assert np.array_equal(out["arr_2"], clf.predict_proba(X))
+
+
+def test_a_module_in_bfloat16_keeps_its_bits(tmp_path):
+    clf = PUClassifier(0.4, module=lambda: torch.nn.Linear(2, 1).bfloat16(), epochs=1)
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    clf.fit(X, np.arange(40) % 2)
+    same = nnpu.load(clf.save(tmp_path / "model"), module=clf.module)
+    for name, weight in clf.module_.state_dict().items():
+        assert weight.dtype == torch.bfloat16
+        assert torch.equal(same.module_.state_dict()[name], weight)

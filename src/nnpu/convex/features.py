@@ -9,23 +9,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from scipy import sparse
 
 from nnpu.convex.products import column_sums
+from nnpu.data.blocks import row_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
     from torch import Tensor
 
-__all__ = ["BASES", "Features", "fit_features", "row_blocks"]
+__all__ = ["BASES", "Features", "fit_features"]
 
 #: What `basis` can be, besides None.
 BASES = ("rff", "gaussian")
-
-BLOCK = 2**22  # bytes of a block of features: near the size of a cache
 
 
 @dataclass(frozen=True)
@@ -82,6 +80,8 @@ class Features:
         slope = (1 / self.scale).astype(dtype)
         if sparse.issparse(X):
             return sparse.csr_array((X.data * slope[X.indices], X.indices, X.indptr), X.shape)
+        import torch
+
         x = _as_tensor(np.asarray(X, dtype))
         if self.mean is None:
             return torch.mul(x, torch.from_numpy(slope), out=out).numpy()
@@ -90,6 +90,8 @@ class Features:
 
     def _gaussian(self, X: Any, dtype: type[np.floating[Any]]) -> NDArray[np.floating[Any]]:
         """−γ‖x − c‖² = 2γ x·c − γ‖x‖² − γ‖c‖²: one product of extended matrices, then exp."""
+        import torch
+
         assert self.points is not None
         points, gamma = self.points.astype(dtype), dtype(self.gamma)
         of_centres = np.einsum("ij,ij->i", points, points)
@@ -109,6 +111,8 @@ class Features:
         return _in_place(torch.exp_, exponent)
 
     def _fourier(self, X: Any) -> NDArray[np.floating[Any]]:
+        import torch
+
         assert self.points is not None
         assert self.phase is not None
         frequencies, phase = self.points.T.astype(X.dtype), self.phase.astype(X.dtype)
@@ -126,6 +130,8 @@ def _in_place(
     function: Callable[[Tensor], Tensor], array: NDArray[np.floating[Any]]
 ) -> NDArray[np.floating[Any]]:
     """Put the values of a function of torch, which uses all threads, in place of an array's."""
+    import torch
+
     function(torch.from_numpy(array))
     return array
 
@@ -189,27 +195,9 @@ def fit_features(
 
 def _as_tensor(X: Any) -> Tensor:
     """Return an array as a tensor that shares its memory; one that is read-only is copied."""
+    import torch
+
     return torch.from_numpy(np.require(X, requirements="W"))
-
-
-def row_blocks(X: Any, width: int, dtype: type[Any] = np.float64) -> Iterator[tuple[slice, Any]]:
-    """Yield slices of X whose features fill about one block; CSR slices share X's memory."""
-    n = X.shape[0]
-    per_row = X.nnz // max(n, 1) + 1 if sparse.issparse(X) else X.shape[1]
-    step = max(BLOCK // (np.dtype(dtype).itemsize * max(width, per_row, 1)), 64)
-    for start in range(0, n, step):
-        rows = slice(start, min(start + step, n))
-        yield rows, _csr_rows(X, rows) if sparse.issparse(X) else X[rows]
-
-
-def _csr_rows(X: Any, rows: slice) -> Any:
-    first, last = X.indptr[rows.start], X.indptr[rows.stop]
-    parts = (
-        X.data[first:last],
-        X.indices[first:last],
-        X.indptr[rows.start : rows.stop + 1] - first,
-    )
-    return sparse.csr_array(parts, shape=(rows.stop - rows.start, X.shape[1]))
 
 
 def _mean_and_scale(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -223,6 +211,8 @@ def _mean_and_scale(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         mean = total / n
         variance = np.maximum(squares / n - mean**2, 0)
     else:
+        import torch
+
         shift = X[:1_000].mean(axis=0, dtype=np.float64)  # near the mean: no cancellation
         total, squares = np.zeros(d), np.zeros(d)
         for _, block in row_blocks(X, 4 * d):  # small: four passes over each

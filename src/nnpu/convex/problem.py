@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nnpu.convex.features import row_blocks
 from nnpu.convex.products import add_gram, column_sums, mirror, product
+from nnpu.data.blocks import row_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

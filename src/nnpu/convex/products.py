@@ -1,6 +1,7 @@
 """Products of blocks of features, dense or sparse.
 
-Dense ones are torch's: two libraries with threads of their own get in each other's way.
+Dense ones are torch's, imported when there is one: two libraries with threads of their own get in
+each other's way.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from scipy import sparse
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ def product(block: Any, other: Floats) -> Floats:
     """Return a block of features, or one turned over, times a vector or a matrix."""
     if sparse.issparse(block):
         return np.asarray(block @ other)
+    import torch
+
     return torch.matmul(torch.from_numpy(block), torch.from_numpy(other)).numpy()
 
 
@@ -32,6 +34,8 @@ def column_sums(block: Any) -> Floats:
     """Return the sum of each column of a block of features."""
     if sparse.issparse(block):
         return np.asarray(block.sum(axis=0, dtype=np.float64)).ravel()
+    import torch
+
     features = torch.from_numpy(block)
     sums = features.new_ones(1, len(features)) @ features
     return sums[0].double().numpy()
@@ -53,6 +57,8 @@ def add_gram(block: Any, matrix: Floats) -> None:
     if sparse.issparse(block):
         matrix += (block.T @ block).toarray()
         return
+    import torch
+
     features, sums = torch.from_numpy(block), torch.from_numpy(matrix)
     size = features.shape[1]
     step = -(-size // min(max(size // _STRIP, 1), 4))

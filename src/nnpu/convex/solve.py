@@ -19,12 +19,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from scipy.optimize import brentq
 
-from nnpu.convex.features import row_blocks
 from nnpu.convex.losses import CONVEX_LOSSES, smooth_double_hinge
 from nnpu.convex.products import add_gram, column_sums, mirror
+from nnpu.data.blocks import row_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -276,10 +275,14 @@ class _Factor:
     """Cholesky's factor of a positive definite matrix."""
 
     def __init__(self, matrix: Floats) -> None:
+        import torch
+
         self._lower = torch.linalg.cholesky(torch.from_numpy(matrix))
 
     def solve(self, right: Floats) -> Floats:
         """Return x with matrix · x = right."""
+        import torch
+
         column = torch.from_numpy(right)[:, None]
         return torch.cholesky_solve(column, self._lower)[:, 0].numpy()
 

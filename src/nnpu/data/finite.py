@@ -2,59 +2,79 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
+from scipy import sparse
 
-from nnpu.data.rows import SparseBatch
+from nnpu.data.rows import Rows, SparseBatch
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from collections.abc import Iterator
 
-    from nnpu.data.rows import Rows
+    from numpy.typing import NDArray
 
 __all__ = ["check_finite"]
 
 _BLOCK = 1 << 24  # bytes looked at together
 
 
-def check_finite(rows: Rows) -> None:
+def check_finite(x: Any) -> None:
     """Raise `InputError` at the first value that is NaN, infinite or beyond float32.
 
     Parameters
     ----------
-    rows : Rows
+    x : ndarray, CSR matrix or Rows
         They may be on disk: a block of them is read at a time.
 
     Examples
     --------
-    >>> from nnpu.data.rows import as_rows
     >>> x = np.zeros((400_000, 2), dtype=np.float32)
     >>> x[399_999, 1] = np.nan
-    >>> check_finite(as_rows(x))
+    >>> check_finite(x)
     Traceback (most recent call last):
     nnpu.parameters.InputError: Input X contains NaN: row 399,999, column 1 (counted from 0).
     """
-    per_block = max(1, _BLOCK * len(rows) // max(1, rows.nbytes))
-    for start in range(0, len(rows), per_block):
-        with np.errstate(over="ignore"):  # float64 on disk that float32 cannot hold
-            batch = rows.block(start, min(start + per_block, len(rows)))
-        values = batch.values if isinstance(batch, SparseBatch) else batch
-        if not values.sum().isfinite() and not values.isfinite().all():  # the sum is quicker
-            raise _fault(batch, start)
+    # float64 that float32 cannot hold is an error and no warning
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start, block in _blocks(x):
+            values = np.asarray(block.data if sparse.issparse(block) else block)
+            # the sum is quicker
+            if not np.isfinite(values.sum()) and not np.isfinite(values).all():
+                raise _fault(block, start)
 
 
-def _fault(batch: Tensor | SparseBatch, first: int) -> InputError:
+def _blocks(x: Any) -> Iterator[tuple[int, Any]]:
+    """Yield the first row and the float32 numbers of each block: an array or a CSR matrix."""
+    if sparse.issparse(x):
+        yield 0, x  # in memory as it is
+        return
+    n = len(x)
+    size = x.nbytes if isinstance(x, Rows) else 4 * x.size
+    step = max(1, _BLOCK * n // max(1, size))
+    for start in range(0, n, step):
+        stop = min(start + step, n)
+        block = x.block(start, stop) if isinstance(x, Rows) else x[start:stop]
+        if isinstance(block, SparseBatch):
+            ends = np.append(block.offsets.numpy(), len(block.indices))
+            parts = block.values.numpy(), block.indices.numpy(), ends
+            yield start, sparse.csr_array(parts, shape=(stop - start, block.n_features))
+        else:
+            yield start, np.asarray(block).astype(np.float32, copy=False)
+
+
+def _fault(block: Any, first: int) -> InputError:
     """Return the error that names the first bad value of a block."""
-    if isinstance(batch, SparseBatch):
-        place = int((~batch.values.isfinite()).nonzero()[0])
-        row = int(torch.searchsorted(batch.offsets, place, right=True)) - 1
-        value, rest = batch.values[place], [int(batch.indices[place])]
+    rest: tuple[int, ...]
+    if sparse.issparse(block):
+        place = int(np.flatnonzero(~np.isfinite(block.data))[0])
+        row = int(np.searchsorted(block.indptr, place, side="right")) - 1
+        value, rest = block.data[place], (int(block.indices[place]),)
     else:
-        row, *rest = (~batch.isfinite()).nonzero()[0].tolist()
-        value = batch[(row, *rest)]
-    what = "NaN" if value.isnan() else "infinity or a value too large for dtype('float32')"
-    where = f"column {rest[0]:,}" if len(rest) == 1 else f"place {tuple(rest)}"
+        at: NDArray[np.intp] = np.argwhere(~np.isfinite(block))[0]
+        row, *others = at.tolist()
+        value, rest = block[tuple(at)], tuple(others)
+    what = "NaN" if np.isnan(value) else "infinity or a value too large for dtype('float32')"
+    where = f"column {rest[0]:,}" if len(rest) == 1 else f"place {rest}"
     return InputError(f"Input X contains {what}: row {first + row:,}, {where} (counted from 0).")

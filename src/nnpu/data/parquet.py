@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from nnpu.data.archives import check_unpacked
 from nnpu.data.csvfile import check_unique
@@ -121,6 +120,7 @@ class ParquetRows(Rows):
     >>> pq.write_table(pa.table({"age": [31, 45], "s": [1, 0]}), folder / "a.parquet")
     >>> pq.write_table(pa.table({"age": [58], "s": [0]}), folder / "b.parquet")
     >>> rows = ParquetRows(folder, label="s")
+    >>> import torch
     >>> rows.take(torch.tensor([2, 0]))
     tensor([[58.],
             [31.]])
@@ -178,6 +178,8 @@ class ParquetRows(Rows):
         for group in np.unique(group_of):
             here = group_of == group
             out[here] = self._decoded(int(group))[wanted[here] - self._starts[group]]
+        import torch
+
         return torch.from_numpy(out)
 
     def read_column(self, name: str) -> NDArray[Any]:

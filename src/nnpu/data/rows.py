@@ -1,7 +1,7 @@
 """Rows of features as the training loop wants them: mini-batches of float32, taken by index.
 
 The whole table is never copied or made dense: `Rows.take` touches the rows it is asked for, so that
-the table may be larger than memory.
+the table may be larger than memory. Torch is imported when rows are taken.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import torch
 from scipy import sparse
-from torch import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import torch
+    from torch import Tensor
 
 __all__ = [
     "ChosenRows",
@@ -53,6 +54,8 @@ class SparseBatch(NamedTuple):
 
     def to_dense(self) -> Tensor:
         """Return the batch as an ordinary matrix of shape (n, n_features)."""
+        import torch
+
         n = len(self.offsets)
         ends = torch.cat([self.offsets[1:], self.offsets.new_tensor([len(self.indices)])])
         row = torch.repeat_interleave(torch.arange(n, device=ends.device), ends - self.offsets)
@@ -88,6 +91,8 @@ class Rows(ABC):
 
     def block(self, start: int, stop: int) -> Tensor | SparseBatch:
         """Return the rows from `start` to `stop`, to be read only: they may be the table's own."""
+        import torch
+
         return self.take(torch.arange(start, stop))
 
     def expect(self, batches: Sequence[Tensor]) -> Sequence[Tensor]:
@@ -116,7 +121,9 @@ class DenseRows(Rows):
 
     def take(self, indices: Tensor) -> Tensor:
         """Gather the rows; an array on disk is read only there."""
-        if isinstance(self.x, Tensor):
+        import torch
+
+        if not isinstance(self.x, np.ndarray):
             return self.x.index_select(0, indices.to(self.x.device)).to(torch.float32)
         # `take` lets other threads compute meanwhile; indexing by brackets does not.
         rows = self.x.take(indices.numpy(), axis=0)
@@ -124,7 +131,9 @@ class DenseRows(Rows):
 
     def block(self, start: int, stop: int) -> Tensor | SparseBatch:
         """A slice of a tensor; a copy of an array."""
-        if isinstance(self.x, Tensor):
+        import torch
+
+        if not isinstance(self.x, np.ndarray):
             return self.x[start:stop].to(torch.float32)
         return super().block(start, stop)
 
@@ -155,6 +164,8 @@ class SparseRows(Rows):
 
     def take(self, indices: Tensor) -> SparseBatch:
         """Gather the rows, still compressed."""
+        import torch
+
         rows = self.x[indices.numpy()]
         return SparseBatch(
             torch.from_numpy(rows.indices.astype(np.int64)),
@@ -263,9 +274,11 @@ def as_rows(x: Any) -> Rows:
     """
     if isinstance(x, Rows):
         return x
+    import torch
+
     if sparse.issparse(x):
         return SparseRows(sparse.csr_array(x))
-    if isinstance(x, Tensor):
+    if isinstance(x, torch.Tensor):
         return DenseRows(x.detach())
     array = np.asarray(x) if not isinstance(x, np.ndarray) else x
     if is_mapped(array) or not array.flags.writeable:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
-    from torch import Tensor
 
     from nnpu.calibration import Threshold
     from nnpu.estimators.labels import Labels
@@ -264,8 +263,8 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def _scores(self, X: Any) -> NDArray[np.float32]:
         """Return g(x) for validated rows."""
 
-    def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Return the tensors and the plain values of a fitted classifier; subclasses add theirs."""
+    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return the arrays and the plain values of a fitted classifier; subclasses add theirs."""
         check_is_fitted(self)
         fitted: dict[str, Any] = {
             "classes": self.classes_.tolist(),
@@ -282,7 +281,9 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             fitted["feature_names"] = self.feature_names_in_.tolist()
         return {}, fitted
 
-    def _restore(self, tensors: dict[str, Tensor], fitted: dict[str, Any], module: Any) -> None:
+    def _restore(
+        self, tensors: dict[str, NDArray[Any]], fitted: dict[str, Any], module: Any
+    ) -> None:
         """Take on what `_state` gave."""
         owner = type(self).__name__
         self.classes_ = _stored_classes(fitted["classes"], fitted["classes_dtype"])

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from scipy import sparse
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from nnpu.data.finite import check_finite
-from nnpu.data.rows import Rows, SparseBatch, as_rows, is_mapped
+from nnpu.data.rows import Rows, SparseBatch, is_mapped
+from nnpu.data.vectors import as_array
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -38,10 +38,7 @@ def validate(estimator: Any, X: Any, s: Any = "no_validation") -> Any:
     s : array-like, optional
         The labels; without them X must be as in `fit`.
     """
-    if isinstance(X, torch.Tensor):
-        X = X.detach().cpu().to(torch.float32).numpy()  # NumPy has no bfloat16
-    if isinstance(s, torch.Tensor):
-        s = s.detach().cpu().numpy()
+    X, s = as_array(X), as_array(s)
     fitting = not isinstance(s, str)
     if isinstance(X, Rows):
         return _fit_rows(estimator, X, s) if fitting else _known_rows(estimator, X)
@@ -66,7 +63,7 @@ def validate(estimator: Any, X: Any, s: Any = "no_validation") -> Any:
             "it with the type it was written with."
         )
     if not missing:
-        check_finite(as_rows(features))
+        check_finite(features)
     return checked
 
 
@@ -128,17 +125,17 @@ def samples_in_memory(
     seed : int
         Decides what is drawn.
     """
-    rows = as_rows(X)
+    size = _size(X)
     p, u = np.flatnonzero(codes == 1), np.flatnonzero(codes == 0)
-    if rows.nbytes > _LARGE:
-        most = max(2, _ENOUGH * len(rows) // rows.nbytes)
+    if size > _LARGE:
+        most = max(2, _ENOUGH * len(codes) // size)
         generator = np.random.default_rng(seed)
         if two_samples:
             p, u = (_drawn(group, most // 2, generator) for group in (p, u))
         else:
             both = _drawn(np.flatnonzero(codes >= 0), most, generator)
             p, u = both[codes[both] == 1], both[codes[both] == 0]
-    return _array(rows, p), _array(rows, u)
+    return _rows_of(X, p), _rows_of(X, u)
 
 
 def _drawn(group: NDArray[np.intp], most: int, generator: np.random.Generator) -> NDArray[np.intp]:
@@ -147,8 +144,20 @@ def _drawn(group: NDArray[np.intp], most: int, generator: np.random.Generator) -
     return np.sort(generator.choice(group, most, replace=False))
 
 
-def _array(rows: Rows, index: NDArray[np.intp]) -> Any:
-    batch = rows.take(torch.from_numpy(index))
+def _size(X: Any) -> int:
+    """Return the bytes that all rows take as float32, wherever they are kept."""
+    if isinstance(X, Rows):
+        return X.nbytes
+    return 12 * int(X.nnz) + 8 * X.shape[0] if sparse.issparse(X) else 4 * int(X.size)
+
+
+def _rows_of(X: Any, index: NDArray[np.intp]) -> Any:
+    if not isinstance(X, Rows):
+        table = sparse.csr_array(X) if sparse.issparse(X) else X
+        return table[index].astype(np.float32, copy=False)
+    import torch
+
+    batch = X.take(torch.from_numpy(index))
     if not isinstance(batch, SparseBatch):
         return batch.numpy()
     indptr = np.append(batch.offsets.numpy(), len(batch.indices))

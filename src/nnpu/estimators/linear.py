@@ -7,7 +7,6 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_random_state
@@ -21,8 +20,8 @@ from nnpu.convex import (
     fit_features,
     solve_path,
 )
-from nnpu.convex.features import row_blocks
 from nnpu.convex.products import product
+from nnpu.data.blocks import row_blocks
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.labels import encode
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
-    from torch import Tensor
 
     from nnpu.convex import Solution
     from nnpu.estimators.labels import Labels
@@ -287,6 +285,8 @@ class LinearPU(BasePUClassifier):
         return [self._risks(np.ascontiguousarray(column), codes) for column in scores.T]
 
     def _risks(self, scores: NDArray[np.float32], codes: Labels) -> tuple[float, float]:
+        import torch
+
         partial = partial_risks(
             torch.from_numpy(scores).double(),
             torch.from_numpy(codes),
@@ -297,32 +297,32 @@ class LinearPU(BasePUClassifier):
         predictions = (scores > 0).astype(int)
         return risk, pu_zero_one_risk(codes, predictions, prior=self.prior_, sampling=self.sampling)
 
-    def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         tensors, fitted = super()._state()
-        arrays = {"coef": self.coef_, "intercept": self.intercept_}
+        tensors |= {"coef": self.coef_, "intercept": self.intercept_}
         for name in _FEATURE_ARRAYS:
             value = getattr(self.features_, name)
             if value is not None:
-                arrays[name] = value
-        tensors |= {name: torch.tensor(value) for name, value in arrays.items()}
+                tensors[name] = value
         fitted["objective"] = self.objective_
         fitted["certificate"] = dataclasses.asdict(self.certificate_)
         fitted["basis"], fitted["gamma"] = self.features_.basis, self.features_.gamma
         return tensors, fitted
 
-    def _restore(self, tensors: dict[str, Tensor], fitted: dict[str, Any], module: Any) -> None:
+    def _restore(
+        self, tensors: dict[str, NDArray[Any]], fitted: dict[str, Any], module: Any
+    ) -> None:
         super()._restore(tensors, fitted, module)
-        arrays = {name: tensors[name].numpy() for name in tensors}
-        self.coef_, self.intercept_ = arrays["coef"], arrays["intercept"]
+        self.coef_, self.intercept_ = tensors["coef"], tensors["intercept"]
         basis = fitted["basis"]
         if basis is not None:
             check_choice("basis", basis, _OWNER, BASES)
         self.features_ = Features(
-            arrays.get("mean"),
-            arrays["scale"],
+            tensors.get("mean"),
+            tensors["scale"],
             basis,
-            arrays.get("points"),
-            arrays.get("phase"),
+            tensors.get("points"),
+            tensors.get("phase"),
             float(fitted["gamma"]),
         )
         self.objective_ = float(fitted["objective"])
@@ -341,8 +341,10 @@ def _linear_scores(
     scores = np.empty((X.shape[0], len(coef)), np.float32)
     plain = features.basis is None
     for rows, block in row_blocks(X, features.size):
-        phi = block.astype(np.float64) if plain else features.transform(block)
-        scores[rows] = product(phi, coef.T) + intercept
+        if plain:  # NumPy's product: a stored model without a basis scores without torch
+            scores[rows] = block.astype(np.float64) @ coef.T + intercept
+        else:
+            scores[rows] = product(features.transform(block), coef.T) + intercept
     return scores
 
 

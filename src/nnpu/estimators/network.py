@@ -12,8 +12,9 @@ from torch import nn
 
 from nnpu.data.rows import as_rows
 from nnpu.estimators import cuts
+from nnpu.estimators._weights import arrays_of, weights_for
 from nnpu.estimators.base import BasePUClassifier
-from nnpu.estimators.strangers import check_alike, check_history
+from nnpu.estimators.untrusted import check_history
 from nnpu.losses import get_loss
 from nnpu.models import TabularNet, feature_scale
 from nnpu.objective import Objective
@@ -264,18 +265,15 @@ class PUClassifier(BasePUClassifier):
     def _scores(self, X: Any) -> NDArray[np.float32]:
         return predict_scores(self.module_, as_rows(X)).numpy()
 
-    def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         tensors, fitted = super()._state()
         fitted["history"] = self.history_
         fitted["own_module"] = self.module is not None
-        # Copies: safetensors refuses tensors that share memory, as tied weights do.
-        weights = {
-            name: value.detach().clone(memory_format=torch.contiguous_format)
-            for name, value in self.module_.state_dict().items()
-        }
-        return tensors | weights, fitted
+        return tensors | arrays_of(self.module_), fitted
 
-    def _restore(self, tensors: dict[str, Tensor], fitted: dict[str, Any], module: Any) -> None:
+    def _restore(
+        self, tensors: dict[str, NDArray[Any]], fitted: dict[str, Any], module: Any
+    ) -> None:
         super()._restore(tensors, fitted, module)
         if fitted["own_module"] and module is None:
             raise InputError(
@@ -283,26 +281,28 @@ class PUClassifier(BasePUClassifier):
                 "pass it again, nnpu.load(folder, module=...)."
             )
         self.module = module
-        network = self._empty_network(tensors)
-        network.load_state_dict(tensors)
+        network, weights = self._empty_network(tensors)
+        network.load_state_dict(weights)
         self.module_ = network.to(find_device(self.device)).eval()
         self.history_ = check_history(fitted["history"])
 
-    def _empty_network(self, tensors: dict[str, Tensor]) -> nn.Module:
-        """The network for stored weights, if they are such; a stranger's numbers allocate nothing.
+    def _empty_network(
+        self, arrays: dict[str, NDArray[Any]]
+    ) -> tuple[nn.Module, dict[str, Tensor]]:
+        """The network for stored weights, and these, if they are such.
 
-        Sizes are compared before the network is made, with those of a network for no features.
+        Sizes are compared before the network is made, with those of a network for no features: a
+        stranger's numbers allocate nothing.
         """
         n_features = self.n_features_in_
         if self.module is not None:
-            if n_features > max(_FEATURES_ON_TRUST, sum(map(torch.numel, tensors.values()))):
+            if n_features > max(_FEATURES_ON_TRUST, sum(array.size for array in arrays.values())):
                 raise InputError(f"There are not weights enough for {n_features} features.")
             network = self._build(None, n_features, 0)
-            check_alike(tensors, network.state_dict())
-            return network
-        shape = tensors["standardise.mean"].shape
+            return network, weights_for(network.state_dict(), arrays)
+        shape = arrays["standardise.mean"].shape
         if shape != (n_features,):
-            raise InputError(f"The weights are for {tuple(shape)} features, not for {n_features}.")
+            raise InputError(f"The weights are for {shape} features, not for {n_features}.")
         smallest = TabularNet(torch.zeros(0), torch.ones(0)).state_dict()
         expected = {  # expanded tensors take no memory
             name: weight.new_zeros(1).expand(n_features, *weight.shape[1:])
@@ -310,9 +310,9 @@ class PUClassifier(BasePUClassifier):
             else weight
             for name, weight in smallest.items()
         }
-        check_alike(tensors, expected)
+        weights = weights_for(expected, arrays)
         # Two tensors: buffers that share one would both hold what is loaded last.
-        return TabularNet(torch.zeros(n_features), torch.ones(n_features))
+        return TabularNet(torch.zeros(n_features), torch.ones(n_features)), weights
 
 
 def budget(n_rows: int, batch_size: int | str, epochs: int | str) -> tuple[int, int]:

@@ -8,28 +8,30 @@ folder may be reached by a link; the files in it may not be links.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
+import os
 import reprlib
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import safetensors.torch
+import safetensors.numpy
 
 from nnpu import __version__
-from nnpu.estimators.strangers import all_finite, parse_json, read_file, read_tensors
+from nnpu.estimators.untrusted import all_finite, parse_json, read_file, read_tensors
 from nnpu.files import TEMPORARY_PREFIX, sync
 from nnpu.parameters import InputError
 from nnpu.risk import RISKS, Risk
-from nnpu.training.distributed import is_first
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping, Sequence
 
-    from torch import Tensor, nn
+    from numpy.typing import NDArray
+    from torch import nn
 
     from nnpu.estimators.base import BasePUClassifier
 
@@ -37,6 +39,11 @@ __all__ = ["SCHEMA", "check_target", "load", "load_columns", "save"]
 
 SCHEMA = 1
 _WEIGHTS, _CONFIG, _SUMS = "model.safetensors", "config.json", "SHA256SUMS"
+_STORED = {  # what a folder can hold, and where it is: imported only if it does
+    "BoostedPU": "nnpu.estimators.trees",
+    "LinearPU": "nnpu.estimators.linear",
+    "PUClassifier": "nnpu.estimators.network",
+}
 _LARGEST = {_WEIGHTS: 8 * 2**30, _CONFIG: 8 * 2**20, _SUMS: 2**10}  # bytes
 
 
@@ -74,12 +81,12 @@ def save(
     if columns is not None:
         config["columns"] = list(columns)
     target = check_target(folder)
-    if not is_first():
+    if not _is_first():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=TEMPORARY_PREFIX, dir=target.parent))
     try:
-        _write(temporary / _WEIGHTS, safetensors.torch.save(tensors))
+        _write(temporary / _WEIGHTS, safetensors.numpy.save(_contiguous(tensors)))
         _write(temporary / _CONFIG, json.dumps(config, indent=1, allow_nan=False).encode())
         _check_sizes(temporary)
         _write(temporary / _SUMS, _sums(temporary).encode())
@@ -137,23 +144,17 @@ def load(
     >>> bool(np.all(same.decision_function(X) == clf.decision_function(X)))
     True
     """
-    from nnpu.estimators.linear import LinearPU
-    from nnpu.estimators.network import PUClassifier
-    from nnpu.estimators.trees import BoostedPU
-
     path = Path(folder)
     weights, text = _read_checked(path)
     config = _parse(path, text)
-    known: dict[str, type[BasePUClassifier]] = {
-        kind.__name__: kind for kind in (BoostedPU, LinearPU, PUClassifier)
-    }
     name = config.get("estimator")
-    if not isinstance(name, str) or name not in known:
+    if not isinstance(name, str) or name not in _STORED:
         raise InputError(
             f"{path}: the estimator {reprlib.repr(name)} is not known to this version of nnpu."
         )
     try:
-        classifier = known[name](**_parameters(config["parameters"]))
+        kind: type[BasePUClassifier] = getattr(importlib.import_module(_STORED[name]), name)
+        classifier = kind(**_parameters(config["parameters"]))
         classifier._restore(_tensors(path, weights), config["fitted"], module)
         classifier._check_parameters()
     except InputError:
@@ -169,6 +170,20 @@ def load(
         reason = str(error)[:300]
         raise InputError(f"{path / _CONFIG} does not describe a model: {reason}") from error
     return classifier
+
+
+def _is_first() -> bool:
+    """Return whether this process writes; several that share a training have torch loaded."""
+    if "torch" not in sys.modules and "TORCHELASTIC_RUN_ID" not in os.environ:
+        return True
+    from nnpu.training.distributed import is_first
+
+    return is_first()
+
+
+def _contiguous(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return arrays as safetensors wants them: it writes their memory as it lies."""
+    return {name: np.asarray(array, order="C") for name, array in arrays.items()}
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -192,7 +207,7 @@ def _sums(folder: Path) -> str:
     return _sums_of(**{name: (folder / name).read_bytes() for name in (_CONFIG, _WEIGHTS)})
 
 
-def _sums_of(**contents: bytes | bytearray) -> str:
+def _sums_of(**contents: bytes) -> str:
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     return "".join(f"{digest}  {name}\n" for name, digest in digests.items())
 
@@ -221,7 +236,7 @@ def _place(folder: Path) -> Path:
     return folder if folder.exists() or not _aside(folder).exists() else _aside(folder)
 
 
-def _read_checked(folder: Path) -> tuple[bytearray, bytearray]:
+def _read_checked(folder: Path) -> tuple[bytes, bytes]:
     """Return the raw weights and configuration after their checksums were found right."""
     folder = _place(folder)
     weights, text, sums = (
@@ -229,7 +244,7 @@ def _read_checked(folder: Path) -> tuple[bytearray, bytearray]:
     )
     expected = _sums_of(**{_CONFIG: text, _WEIGHTS: weights})
     if sums != expected.encode():  # to the byte: no other line, no other name
-        right = bytes(sums).split(b"\n")
+        right = sums.split(b"\n")
         wrong = [line.split()[1] for line in expected.splitlines() if line.encode() not in right]
         raise InputError(
             f"{folder / (wrong or [_SUMS])[0]} is damaged or was changed: the SHA-256 of the files "
@@ -238,7 +253,7 @@ def _read_checked(folder: Path) -> tuple[bytearray, bytearray]:
     return weights, text
 
 
-def _parse(folder: Path, text: bytearray) -> dict[str, Any]:
+def _parse(folder: Path, text: bytes) -> dict[str, Any]:
     try:
         config = parse_json(text)
     except ValueError as error:
@@ -255,10 +270,10 @@ def _parse(folder: Path, text: bytearray) -> dict[str, Any]:
     return config
 
 
-def _tensors(folder: Path, content: bytearray) -> dict[str, Tensor]:
+def _tensors(folder: Path, content: bytes) -> dict[str, NDArray[Any]]:
     try:
         tensors = read_tensors(content)
-    except (ValueError, RuntimeError) as error:
+    except ValueError as error:
         raise InputError(f"{folder / _WEIGHTS} is not a safetensors file: {error}") from error
     for name, tensor in tensors.items():
         if not all_finite(tensor):

@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
-from nnpu.boosting import PUObjective
+from nnpu.boosting import PUObjective, check_boosted_loss
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.forest import Forest
-from nnpu.estimators.strangers import check_history
+from nnpu.estimators.untrusted import check_history
 from nnpu.extras import need
 from nnpu.parameters import check_count, check_number
 from nnpu.risk import get_risk
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from torch import Tensor
 
     from nnpu.estimators.labels import Labels
     from nnpu.risk import Risk
@@ -134,7 +132,10 @@ class BoostedPU(BasePUClassifier):
 
     def _check_parameters(self) -> None:
         self._check_shared_parameters()
-        self._objective(0.5)  # checks risk, loss, beta and gamma
+        get_risk(self.risk, owner=_OWNER)
+        check_boosted_loss(self.loss, _OWNER)
+        check_number("beta", self.beta, _OWNER, low=0)
+        check_number("gamma", self.gamma, _OWNER, low=0, high=1)
         check_count("n_estimators", self.n_estimators, _OWNER)
         check_number("learning_rate", self.learning_rate, _OWNER, low=0, high=1, include_low=False)
         check_count("num_leaves", self.num_leaves, _OWNER, low=2)
@@ -218,15 +219,15 @@ class BoostedPU(BasePUClassifier):
     def _scores(self, X: Any) -> NDArray[np.float32]:
         return self.forest_.scores(X).astype(np.float32)
 
-    def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         tensors, fitted = super()._state()
-        tensors |= {name: torch.tensor(array) for name, array in self.forest_.arrays().items()}
-        return tensors, fitted | {"history": self.history_}
+        return tensors | self.forest_.arrays(), fitted | {"history": self.history_}
 
-    def _restore(self, tensors: dict[str, Tensor], fitted: dict[str, Any], module: Any) -> None:
+    def _restore(
+        self, tensors: dict[str, NDArray[Any]], fitted: dict[str, Any], module: Any
+    ) -> None:
         super()._restore(tensors, fitted, module)
-        arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
-        self.forest_ = Forest.from_arrays(arrays, self.n_features_in_)
+        self.forest_ = Forest.from_arrays(tensors, self.n_features_in_)
         self.history_ = check_history(fitted["history"])
 
 

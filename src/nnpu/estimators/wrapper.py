@@ -22,7 +22,6 @@ from nnpu.parameters import InputError, ParameterError, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from torch import Tensor
 
     from nnpu.estimators.labels import Labels
 
@@ -173,7 +172,7 @@ class PUWrapper(BasePUClassifier):
         sigma = cross_val_predict(self.estimator, X, labels, cv=folds, method="predict_proba")[:, 1]
         return sigma[labels == 1], sigma[labels == 0]
 
-    def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         raise InputError(
             "A PUWrapper cannot be saved as a model folder: a scikit-learn object needs pickle, "
             "which runs code when it is loaded. Save it with joblib and load only your own files."

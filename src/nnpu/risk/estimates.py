@@ -5,16 +5,19 @@ A sample without rows counts as zero, as in `partial_risks`: the mean of nothing
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from torch import Tensor
+from typing import TYPE_CHECKING, TypeAlias
 
 from nnpu.losses import Loss, get_loss
 from nnpu.parameters import ParameterError, check_prior, shown
 
 __all__ = ["AnyLoss", "nnpu_risk", "pn_risk", "upu_risk", "upu_risk_symmetric"]
 
-AnyLoss = str | Loss | Callable[[Tensor], Tensor]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor
+
+AnyLoss: TypeAlias = "str | Loss | Callable[[Tensor], Tensor]"
 
 
 def pn_risk(scores_p: Tensor, scores_n: Tensor, prior: float, loss: AnyLoss = "sigmoid") -> Tensor:
@@ -118,6 +121,8 @@ def nnpu_risk(
 
 def _scores(scores: Tensor, sample: str, owner: str) -> Tensor:
     """Return scores as floats."""
+    from torch import Tensor  # here: the names of losses are needed without it
+
     if not isinstance(scores, Tensor) or scores.is_complex():
         raise ParameterError(
             f"The 'scores_{sample}' parameter of {owner} must be a torch.Tensor of real numbers. "

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
-import torch
-from torch import Tensor
-
 from nnpu.parameters import check_choice, check_number, check_prior
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from torch import Tensor
 
     from nnpu.risk.partial import PartialRisks
 
@@ -63,6 +62,8 @@ class Risk(ABC):
 
     def labels(self, s: Tensor) -> Tensor:
         """Return the labels as this risk reads them."""
+        import torch  # here: the names of risks are needed without it
+
         return torch.where(s == 1, 1, -1) if self.unlabelled_is_negative else s
 
     @abstractmethod
@@ -73,13 +74,14 @@ class Risk(ABC):
 def _descend(positive: Tensor, negative: Tensor) -> Terms:
     """Terms of a risk whose objective is its value: the sum of its parts."""
     total = positive + negative
-    return Terms(positive, negative, total, total, torch.zeros_like(total, dtype=torch.bool))
+    never = total.new_zeros(()).bool()
+    return Terms(positive, negative, total, total, never)
 
 
 def _correct(positive: Tensor, negative: Tensor, beta: float) -> Terms:
     """Algorithm 1: descend along the sum, or along −r where r < −β; report Eq. (6)."""
     corrected = negative < -beta  # Algorithm 1, line 5
-    objective = torch.where(corrected, -negative, positive + negative)  # lines 6 and 9
+    objective = (-negative).where(corrected, positive + negative)  # lines 6 and 9
     return Terms(positive, negative, positive + negative.clamp(min=0), objective, corrected)
 
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, TypeAlias
 
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor
+
     from nnpu.losses import Loss
     from nnpu.parameters import Sampling
 
 __all__ = ["PartialRisks", "Pool", "partial_risks"]
 
 #: From the sums of losses, (3, 2), and counts of rows, (3,), of one process to those of all.
-Pool = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+Pool: TypeAlias = "Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]"
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,8 @@ def partial_risks(
     >>> partial_risks(scores, s, get_loss("zero_one"), sampling="one-sample").risk_u_minus
     tensor(0.6667)
     """
+    import torch  # here: the names of risks are needed without it
+
     # Half types overflow when summed, and round the sigmoid loss to 1, with slope 0, from −9 on.
     precise = torch.promote_types(scores.dtype, torch.float32)
     scores = scores.to(precise)
@@ -103,6 +105,8 @@ def partial_risks(
 
 
 def _losses(loss: Loss, margin: Tensor) -> Tensor:
+    from torch import Tensor
+
     values = loss(margin)
     if not isinstance(values, Tensor) or values.shape != margin.shape:
         came = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
