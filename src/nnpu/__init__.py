@@ -1,7 +1,7 @@
 """Positive-unlabelled learning with the non-negative risk estimator.
 
-Three names are all that most people need: `PUClassifier` (a scikit-learn classifier),
-`PULoss` (a torch loss for one's own loop) and `estimate_prior`. They are loaded on first use.
+Most people need one name: `TablePU`, the whole job on a table. `PUClassifier` is a scikit-learn
+classifier, `PULoss` a torch loss for a training loop of your own. Names are loaded on first use.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nnpu import boosting, data, export, losses, metrics, models, risk, theory
-    from nnpu.estimators import BoostedPU, LinearPU, PUClassifier, PUWrapper, load
+    from nnpu import boosting, data, export, losses, metrics, models, report, risk, theory
+    from nnpu.estimators import BoostedPU, LinearPU, PUClassifier, PUWrapper
     from nnpu.estimators._sensitivity import sensitivity
     from nnpu.objective import PULoss
     from nnpu.prior import PriorEstimate, estimate_prior
+    from nnpu.table import TablePU, load
 
 __version__ = "0.1.0"
 
@@ -25,6 +26,7 @@ __all__ = [
     "PULoss",
     "PUWrapper",
     "PriorEstimate",
+    "TablePU",
     "boosting",
     "data",
     "estimate_prior",
@@ -33,6 +35,7 @@ __all__ = [
     "losses",
     "metrics",
     "models",
+    "report",
     "risk",
     "sensitivity",
     "theory",
@@ -45,8 +48,9 @@ _HOME = {
     "PULoss": "nnpu.objective",
     "PUWrapper": "nnpu.estimators",
     "PriorEstimate": "nnpu.prior",
+    "TablePU": "nnpu.table",
     "estimate_prior": "nnpu.prior",
-    "load": "nnpu.estimators",
+    "load": "nnpu.table",
     "sensitivity": "nnpu.estimators",
 }
 

@@ -63,7 +63,7 @@ def to_onnx(
     path : path-like
         The file to write.
     columns : sequence of mappings, optional
-        The column plan of a model folder, `nnpu.estimators.storage.load_columns`.
+        The column plan of a model folder, ``nnpu.load(folder).columns_.to_json()``.
 
     Returns
     -------

@@ -71,7 +71,7 @@ FIT_FILES = [
     ("t.csv", lines(HEAD).replace(b",1\n", b",\n"), "no row is labelled in column 's'"),
     ("t.csv", lines(HEAD).replace(b",0\n", b",1\n"), "no row is unlabelled in column 's'"),
     ("t.csv", lines(HEAD).replace(b",0\n", b",-1\n"), "-1 means known to be negative"),
-    ("t.csv", lines(HEAD, n=12), "at least 10 of each are needed"),
+    ("t.csv", lines(HEAD, n=2), "at least two of each are needed"),
     ("t.csv", b"s\n" + b"1\n0\n" * 20, "has no column to learn from"),
     ("t.csv", b"a,s\n" + b"7,1\n7,0\n" * 20, "every row has the same value"),
     ("t.csv", b"a,s\n" + b"2024-03-01,1\n2024-04-02,0\n" * 20, "holds dates .'2024-03-01'"),

@@ -13,8 +13,7 @@ from nnpu import metrics
 from nnpu.cli import main
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.data.streams import read_rows
-from nnpu.estimators.storage import load_columns
-from nnpu.table.columns import ColumnPlan, label_codes
+from nnpu.table.columns import label_codes
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -44,7 +43,7 @@ def fitted(tmp_path_factory):
     batch = read_rows(data)
     s = label_codes(batch.columns["s"], "s", str(data))
     held_out = PUStratifiedKFold(5, random_state=0).assign(s) == 0
-    x = ColumnPlan.from_json(load_columns(out)).transform(batch)
+    x = nnpu.load(out).columns_.transform(batch)
     return out, s[held_out], nnpu.load(out).decision_function(x[held_out])
 
 

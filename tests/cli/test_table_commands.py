@@ -20,8 +20,7 @@ import nnpu
 from nnpu.cli import main
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.data.streams import read_rows
-from nnpu.estimators.storage import load_columns
-from nnpu.table.columns import ColumnPlan, label_codes
+from nnpu.table.columns import label_codes
 
 QUICK = ["--prior", "0.5", "--epochs", "2"]
 
@@ -45,7 +44,7 @@ def test_fit_and_predict_equal_the_classifier_on_the_same_features(tmp_path, mod
     data = people(tmp_path / "people.csv")
     batch = read_rows(data)
     s = label_codes(batch.columns["label"], "label", str(data))
-    x = ColumnPlan.from_json(load_columns(model)).transform(batch)
+    x = nnpu.load(model).columns_.transform(batch)
     held_out = PUStratifiedKFold(5, random_state=0).assign(s) == 0
     classifier = nnpu.PUClassifier(0.5, sampling="one-sample", epochs=2, random_state=0)
     classifier.fit(x[~held_out], s[~held_out]).calibrate(x[held_out], s[held_out])
@@ -125,9 +124,7 @@ def test_rows_are_scored_alike_whatever_block_they_are_in(tmp_path, model, peopl
 
 
 def test_predictions_do_not_exist_until_they_are_complete(tmp_path, model, people, monkeypatch):
-    from nnpu.cli import scoring
-
-    real, out = scoring.scored_batches, tmp_path / "out" / "p.csv"
+    real, out = nnpu.TablePU.scored, tmp_path / "out" / "p.csv"
 
     def interrupted(*arguments):
         for batch in real(*arguments):
@@ -136,7 +133,7 @@ def test_predictions_do_not_exist_until_they_are_complete(tmp_path, model, peopl
             yield batch
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(scoring, "scored_batches", interrupted)
+    monkeypatch.setattr(nnpu.TablePU, "scored", interrupted)
     data = people(tmp_path / "people.csv")
     with pytest.raises(SystemExit) as status:
         predict(model, data, out)
@@ -170,7 +167,7 @@ def test_fit_says_what_it_does_before_it_does_it(tmp_path, people, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("Sampling: one-sample")
     assert "--sampling two-sample" in lines[0]
-    assert "120, of which 20 are labelled; 24 are held out" in lines[1]
+    assert "120, of which 20 are labelled; 24 are set aside" in lines[1]
     told = {line.split()[0]: line for line in lines[3:7]}
     assert "passed through" in told["id"]
     assert "median" in told["age"]
@@ -231,7 +228,7 @@ def test_ctrl_c_keeps_the_training_and_the_same_command_goes_on(
     assert status.value.code == 130
     said = capsys.readouterr().err.strip().splitlines()[-1]
     assert said.startswith("nnpu: Interrupted. The training so far is in ")
-    assert "the same command goes on" in said
+    assert "the same command resumes it" in said
     assert not out.exists()
     main(arguments)
     weights = "model.safetensors"
@@ -270,7 +267,7 @@ def test_arrays_and_sparse_rows_are_fitted_as_they_are(tmp_path, capsys):
         main(["fit", str(data), "--label", label, "--out", str(out), *QUICK])
         scores = column(predict(out, data, tmp_path / "p.csv"), "score")
         given = x if name == "t.npz" else read_rows(data).matrices["x"]
-        expected = nnpu.load(out).decision_function(given)
+        expected = nnpu.load(out).classifier_.decision_function(given)
         np.testing.assert_allclose(scores, expected, rtol=1e-5)
 
 
@@ -284,7 +281,7 @@ def test_known_negatives_and_two_samples_are_taken_as_told(tmp_path, people, cap
     said = capsys.readouterr().out
     assert said.startswith("Sampling: two-sample.")
     assert "2 known to be negative" in said
-    model = nnpu.load(tmp_path / "m")
+    model = nnpu.load(tmp_path / "m").classifier_
     assert (model.sampling, model.risk) == ("two-sample", "nnpnu")
 
 
@@ -302,9 +299,7 @@ def test_the_interval_of_the_prior_counts_known_negatives_as_its_value_does(tmp_
 
 
 def test_a_long_prediction_says_how_far_it_is(tmp_path, model, people, monkeypatch, capsys):
-    from nnpu.cli import scoring
-
-    monkeypatch.setattr(scoring, "_EVERY", 0.0)
+    monkeypatch.setattr("nnpu.table.predictions._EVERY", 0.0)
     predict(model, people(tmp_path / "people.csv"), tmp_path / "p.csv")
     assert capsys.readouterr().err == "people.csv: 120 rows so far\n"
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)

@@ -28,7 +28,6 @@ from nnpu.report.html import (
     render,
     scores_section,
     training_section,
-    write_page,
 )
 from nnpu.report.html.axes import Axis
 from nnpu.report.html.chart import axes_of, chart
@@ -191,8 +190,8 @@ def test_a_screen_reader_finds_landmarks_headings_captions_and_descriptions(page
 
 
 def test_the_same_tables_give_the_same_bytes_in_a_file(tmp_path):
-    one = write_page(whole_page(), tmp_path / "new" / "report.html").read_bytes()
-    assert write_page(whole_page(), tmp_path / "two.html").read_bytes() == one
+    one = whole_page().save(tmp_path / "new" / "report.html").read_bytes()
+    assert whole_page().save(tmp_path / "two.html").read_bytes() == one
     assert one.startswith(b"<!doctype html>")
 
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nnpu.cli.reporting import report_option
+from nnpu import __version__
+from nnpu.cli._checks import check_writable
+from nnpu.cli._options import report_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,12 +52,10 @@ def demo(out: Path, epochs: int | None, seed: int, report: Path | None, as_json:
     """Train PN, uPU and nnPU on handwritten digits and show what happens."""
     import json
 
-    from nnpu.cli.labelled import check_writable
     from nnpu.paper.presets import DEMO
     from nnpu.paper.results import write_results
     from nnpu.paper.runner import Run, run_one
     from nnpu.report import mean_and_spread, risk_panel, save_figure
-    from nnpu.report.html import write_page
 
     out.mkdir(parents=True, exist_ok=True)  # fails now rather than after the training
     if report is not None:
@@ -86,7 +86,7 @@ def demo(out: Path, epochs: int | None, seed: int, report: Path | None, as_json:
         for name in names
     }
     seen = _OVERFITTED if results["uPU"]["training_risk"] < 0 else _NOT_YET
-    page = write_page(_page(rows, panels, results, seen), report or out / "report.html")
+    page = _page(rows, panels, results, seen).save(report or out / "report.html")
     files = [str(path) for path in (*pictures, table, page)]
     if as_json:
         click.echo(json.dumps({"methods": results, "files": files}))
@@ -107,7 +107,6 @@ def _page(
     seen: str,
 ) -> Page:
     """The report: results, curves, and what nnPU did to its gradient."""
-    from nnpu.cli.reporting import footer
     from nnpu.paper.page_sections import panels_section, results_section
     from nnpu.report import curve_panel
     from nnpu.report.html import Page
@@ -135,5 +134,5 @@ def _page(
             panels_section("curves", "The risks", panels, [_CURVES]),
             panels_section("inside", "What nnPU does", inside, [_INSIDE]),
         ],
-        footer("nnpu demo"),
+        f"nnpu {__version__}: nnpu demo",
     )

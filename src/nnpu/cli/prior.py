@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from nnpu.cli.options import drop_option, id_option, label_option, sampling_option, seed_option
-
-if TYPE_CHECKING:
-    from nnpu.report import Panel
+from nnpu.cli._checks import check_writable, printed_warnings
+from nnpu.cli._options import (
+    drop_option,
+    id_option,
+    job_options,
+    json_option,
+    label_option,
+    sampling_option,
+    seed_option,
+)
 
 __all__ = ["prior"]
 
@@ -24,79 +30,21 @@ __all__ = ["prior"]
 @drop_option
 @click.option("--out", type=click.Path(path_type=Path), help="Write a picture, OUT.png and .svg.")
 @seed_option
-@click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
-def prior(
-    data: Path,
-    label: str,
-    sampling: str,
-    id_name: str | None,
-    drop: tuple[str, ...],
-    out: Path | None,
-    seed: int,
-    as_json: bool,
-) -> None:
+@json_option
+def prior(data: Path, label: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """Estimate the share of positives in DATA from its labelled and unlabelled rows."""
-    import numpy as np
+    from nnpu.table import TablePU
+    from nnpu.table.prior import draw_prior, in_rows
 
-    from nnpu.cli.labelled import (
-        check_labels,
-        check_writable,
-        find_prior,
-        read_labelled,
-        sampling_line,
-        telling_warnings,
-    )
-    from nnpu.cli.reporting import prior_panel
-    from nnpu.table.columns import fit_columns
-
-    if out is not None:
-        check_writable(out)
-    if not as_json:
-        click.echo(sampling_line(sampling))
-    batch, s = read_labelled(data, label)
-    check_labels(s, label, batch.source)
-    plan = fit_columns(batch, np.arange(len(s)), label=label, id_name=id_name, drop=drop)
-    with telling_warnings():
-        value, estimate = find_prior(plan.transform(batch), s, sampling, seed)
-    pictures = [] if out is None else _draw(prior_panel(estimate, s), out)
+    check_writable(out)
+    job = TablePU(verbose=int(not as_json), **job_options(options))
+    with printed_warnings():
+        found = job.estimate_prior(data, label)
+    pictures = [] if out is None else draw_prior(found, out)
     if as_json:
-        result = {
-            "value": value,
-            "low": estimate.low,
-            "high": estimate.high,
-            "identified": estimate.identified,
-            "sampling": sampling,
-            "message": estimate.message,
-            "pictures": pictures,
-        }
+        result = {**found.estimate.stored(), "value": found.value, "pictures": pictures}
         click.echo(json.dumps(result, indent=2))
         return
-    click.echo(estimate.message)
-    click.echo(_meaning(value, len(s), sampling, s))
+    click.echo(f"{found.estimate.message}\n{in_rows(found)}")
     for picture in pictures:
         click.echo(f"Picture: {picture}")
-
-
-def _meaning(value: float, n: int, sampling: str, s: object) -> str:
-    """Say it in rows."""
-    import numpy as np
-
-    labelled = int(np.sum(np.asarray(s) == 1))
-    if sampling == "one-sample":
-        hidden = max(round(value * n) - labelled, 0)
-        return (
-            f"In rows: of {n:,}, about {round(value * n):,} would be positive: the {labelled:,} "
-            f"labelled ones and about {hidden:,} among the others."
-        )
-    unlabelled = int(np.sum(np.asarray(s) == 0))
-    return (
-        f"In rows: of {unlabelled:,} unlabelled ones, about {round(value * unlabelled):,} would be "
-        "positive."
-    )
-
-
-def _draw(panel: Panel, out: Path) -> list[str]:
-    from nnpu.report import save_figure
-
-    stem = out.with_suffix("") if out.suffix in (".png", ".svg") else out
-    return [str(path) for path in save_figure([panel], stem, columns=1)]

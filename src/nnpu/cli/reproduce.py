@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nnpu.cli.reporting import report_option
+from nnpu import __version__
+from nnpu.cli._checks import check_writable
+from nnpu.cli._options import report_option
 from nnpu.parameters import check_choice
 
 if TYPE_CHECKING:
@@ -230,10 +232,8 @@ def reproduce(
 
     A run that was interrupted goes on with the same command: what is finished stays.
     """
-    from nnpu.cli.labelled import check_writable
     from nnpu.files import write_text
     from nnpu.paper.claims import as_dicts, as_lines, as_markdown
-    from nnpu.report.html import write_page
 
     target = check_choice("TARGET", target, "nnpu reproduce", _TARGETS)
     if report is not None:
@@ -253,7 +253,7 @@ def reproduce(
     claims = outcome.claims
     write_text(folder / f"{target}-claims.md", as_markdown(f"Claims: {target}", claims))
     write_text(folder / f"{target}-claims.json", json.dumps(as_dicts(claims), indent=2) + "\n")
-    page = write_page(_page(target, outcome), report or folder / f"{target}-report.html")
+    page = _page(target, outcome).save(report or folder / f"{target}-report.html")
     if as_json:
         result = {"target": target, "out": str(folder), "claims": as_dicts(claims)}
         click.echo(json.dumps(result, indent=2))
@@ -266,7 +266,6 @@ def reproduce(
 
 
 def _page(target: str, outcome: Outcome) -> Page:
-    from nnpu.cli.reporting import footer
     from nnpu.paper.claims import as_dicts
     from nnpu.paper.page_sections import claims_section, panels_section
     from nnpu.report.html import Page
@@ -279,5 +278,5 @@ def _page(target: str, outcome: Outcome) -> Page:
         f"Reproduction: {target}",
         "What the paper claims, and whether a run of it bore it out.",
         [claims_section(as_dicts(outcome.claims)), *pictures],
-        footer(f"nnpu reproduce {target}"),
+        f"nnpu {__version__}: nnpu reproduce {target}",
     )

@@ -12,18 +12,16 @@ if TYPE_CHECKING:
     from nnpu.estimators._sensitivity import sensitivity
     from nnpu.estimators.linear import LinearPU
     from nnpu.estimators.network import PUClassifier
-    from nnpu.estimators.storage import load
     from nnpu.estimators.trees import BoostedPU
     from nnpu.estimators.wrapper import PUWrapper
 
-__all__ = ["BoostedPU", "LinearPU", "PUClassifier", "PUWrapper", "load", "sensitivity"]
+__all__ = ["BoostedPU", "LinearPU", "PUClassifier", "PUWrapper", "sensitivity"]
 
 _HOME = {
     "BoostedPU": "trees",
     "LinearPU": "linear",
     "PUClassifier": "network",
     "PUWrapper": "wrapper",
-    "load": "storage",
     "sensitivity": "_sensitivity",
 }
 

@@ -16,7 +16,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import safetensors.numpy
@@ -28,16 +28,17 @@ from nnpu.parameters import InputError
 from nnpu.risk import RISKS, Risk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
     from torch import nn
 
     from nnpu.estimators.base import BasePUClassifier
 
-__all__ = ["SCHEMA", "check_target", "load", "load_columns", "save"]
+__all__ = ["SCHEMA", "Stored", "check_target", "is_first_process", "load", "save"]
 
 SCHEMA = 1
+_TABLE = "table/"  # before the names of what TablePU keeps
 _WEIGHTS, _CONFIG, _SUMS = "model.safetensors", "config.json", "SHA256SUMS"
 _STORED = {  # what a folder can hold, and where it is: imported only if it does
     "BoostedPU": "nnpu.estimators.trees",
@@ -51,7 +52,8 @@ def save(
     classifier: BasePUClassifier,
     folder: str | os.PathLike[str],
     *,
-    columns: Sequence[Mapping[str, Any]] | None = None,
+    table: Mapping[str, Any] | None = None,
+    arrays: Mapping[str, NDArray[Any]] | None = None,
     notes: Mapping[str, str] | None = None,
 ) -> Path:
     """Write a fitted classifier to a folder, which appears complete or not at all.
@@ -64,8 +66,8 @@ def save(
         Fitted.
     folder : path-like
         A new folder, or one with a model in it, which is replaced.
-    columns : sequence of mappings, optional
-        How a table becomes the features, as `nnpu.table.columns.ColumnPlan.to_json` says it.
+    table, arrays : mapping, optional
+        What `nnpu.TablePU` keeps beside its classifier: plain values and arrays.
     notes : mapping of str to str, optional
         Further text files by name, for people: loading does not read them.
     """
@@ -78,10 +80,12 @@ def save(
         "parameters": _plain_parameters(classifier),
         "fitted": fitted,
     }
-    if columns is not None:
-        config["columns"] = list(columns)
+    if table is not None:
+        config["columns"] = table["columns"]
+        config["table"] = {name: value for name, value in table.items() if name != "columns"}
+        tensors = tensors | {f"{_TABLE}{name}": array for name, array in (arrays or {}).items()}
     target = check_target(folder)
-    if not _is_first():
+    if not is_first_process():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=TEMPORARY_PREFIX, dir=target.parent))
@@ -108,16 +112,28 @@ def check_target(folder: str | os.PathLike[str]) -> Path:
     return target
 
 
-def load_columns(folder: str | os.PathLike[str]) -> Any:
-    """Return how a table becomes the features of a model, as plain values; None if not stored."""
-    path = Path(folder)
-    return _parse(path, _read_checked(path)[1]).get("columns")
+class Stored(NamedTuple):
+    """What a model folder holds.
+
+    Attributes
+    ----------
+    classifier : BasePUClassifier
+        Fitted.
+    table : dict or None
+        What `nnpu.TablePU` keeps beside it, ``columns`` first; None for a bare classifier.
+    arrays : dict
+        The arrays of the same.
+    """
+
+    classifier: BasePUClassifier
+    table: dict[str, Any] | None
+    arrays: dict[str, NDArray[Any]]
 
 
 def load(
     folder: str | os.PathLike[str], module: nn.Module | Callable[..., nn.Module] | None = None
-) -> BasePUClassifier:
-    """Read a classifier from a model folder.
+) -> Stored:
+    """Read a model folder.
 
     Parameters
     ----------
@@ -128,21 +144,9 @@ def load(
 
     Returns
     -------
-    BasePUClassifier
-        Fitted, with the parameters it had. A parameter that was a Python object (a loss function,
+    Stored
+        The classifier has the parameters it had. One that was a Python object (a loss function,
         an optimiser class, a callback) has its default again.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from nnpu import LinearPU, load
-    >>> X, s = np.array([[2.0], [2.5], [2.2], [-1.0], [-2.0]]), [1, 1, 0, 0, 0]
-    >>> clf = LinearPU(prior=0.4).fit(X, s)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     same = load(clf.save(f"{folder}/model"))
-    >>> bool(np.all(same.decision_function(X) == clf.decision_function(X)))
-    True
     """
     path = Path(folder)
     weights, text = _read_checked(path)
@@ -152,10 +156,16 @@ def load(
         raise InputError(
             f"{path}: the estimator {reprlib.repr(name)} is not known to this version of nnpu."
         )
+    tensors = _tensors(path, weights)
+    arrays = {
+        key.removeprefix(_TABLE): tensors.pop(key)
+        for key in list(tensors)
+        if key.startswith(_TABLE)
+    }
     try:
         kind: type[BasePUClassifier] = getattr(importlib.import_module(_STORED[name]), name)
         classifier = kind(**_parameters(config["parameters"]))
-        classifier._restore(_tensors(path, weights), config["fitted"], module)
+        classifier._restore(tensors, config["fitted"], module)
         classifier._check_parameters()
     except InputError:
         raise
@@ -169,10 +179,16 @@ def load(
     ) as error:
         reason = str(error)[:300]
         raise InputError(f"{path / _CONFIG} does not describe a model: {reason}") from error
-    return classifier
+    columns = config.get("columns")
+    if columns is None:
+        return Stored(classifier, None, {})
+    about = config.get("table", {})
+    if not isinstance(about, dict):
+        raise InputError(f"{path / _CONFIG} does not describe a table: {reprlib.repr(about)}.")
+    return Stored(classifier, {"columns": columns, **about}, arrays)
 
 
-def _is_first() -> bool:
+def is_first_process() -> bool:
     """Return whether this process writes; several that share a training have torch loaded."""
     if "torch" not in sys.modules and "TORCHELASTIC_RUN_ID" not in os.environ:
         return True

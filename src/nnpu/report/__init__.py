@@ -1,7 +1,8 @@
-"""Reads result tables and draws them; nothing else in the package draws."""
+"""Pictures of results, and the page about a classifier: `page` makes the report of any of ours."""
 
 from nnpu.report.curves import curve_panel, mean_and_spread, risk_panel
 from nnpu.report.figure import Curve, Panel, save_figure
+from nnpu.report.model_page import page
 from nnpu.report.sensitivity import sensitivity_panels
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "Panel",
     "curve_panel",
     "mean_and_spread",
+    "page",
     "risk_panel",
     "save_figure",
     "sensitivity_panels",

@@ -1,3 +1,20 @@
-"""The main job: a table in, a judged model and a page out."""
+"""The main job: a table in, a judged model and a page out.
 
-__all__ = ()
+`TablePU` does it; `load` reads what it saved.
+"""
+
+from nnpu.table.folder import load, load_table
+from nnpu.table.labelled import as_batch
+from nnpu.table.models import MODELS, named_model
+from nnpu.table.predictions import write_predictions
+from nnpu.table.table_pu import TablePU
+
+__all__ = [
+    "MODELS",
+    "TablePU",
+    "as_batch",
+    "load",
+    "load_table",
+    "named_model",
+    "write_predictions",
+]

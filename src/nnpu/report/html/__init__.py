@@ -1,6 +1,6 @@
 """A report that one can open: a single HTML file, without network, with a threshold explorer."""
 
-from nnpu.report.html.document import Page, Section, render, write_page
+from nnpu.report.html.document import Page, Section, render
 from nnpu.report.html.explorer import explorer_section
 from nnpu.report.html.sections import (
     calibration_section,
@@ -22,5 +22,4 @@ __all__ = [
     "render",
     "scores_section",
     "training_section",
-    "write_page",
 ]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Page", "Section", "render", "write_page"]
+__all__ = ["Page", "Section", "render"]
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,20 @@ class Page:
     sections: Sequence[Section]
     footer: str = ""
 
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page as one HTML file that opens from the disk, complete or not at all."""
+        return write_text(path, render(self))
 
-def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
-    """Write a page as one HTML file that opens from the disk, complete or not at all."""
-    return write_text(path, render(page))
+    def _repr_html_(self) -> str:
+        """Show the page in a notebook, in a frame of its own."""
+        return tag(
+            "iframe",
+            srcdoc=render(self),
+            title=self.title,
+            width="100%",
+            height="640",
+            style="border: 0",
+        )
 
 
 def render(page: Page) -> str:

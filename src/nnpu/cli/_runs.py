@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import shlex
 import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from nnpu.parameters import InputError, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Mapping
 
-    import click
-
-__all__ = ["as_command", "as_log", "as_toml", "read_config"]
+__all__ = ["as_command", "as_toml", "config_option"]
 
 
 def read_config(ctx: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
@@ -38,6 +39,16 @@ def read_config(ctx: click.Context, parameter: click.Parameter, path: Path | Non
         for key, value in options.items()
     }
     return path
+
+
+config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    is_eager=True,
+    expose_value=False,
+    callback=read_config,
+    help="TOML file with any of these options.",
+)
 
 
 def _value(option: click.Parameter, value: Any, what: str) -> Any:
@@ -62,7 +73,7 @@ def _key(option: click.Parameter) -> str:
 
 def as_toml(command: str, options: Mapping[str, Any]) -> str:
     """Return the configuration as TOML, with the command that repeats the run on top."""
-    lines = [f"# {command}"]
+    lines = ["# " + " ".join(command.splitlines())]  # a file name may hold a line break
     lines += [f"{name} = {_toml(value)}" for name, value in options.items() if value is not None]
     return "\n".join(lines) + "\n"
 
@@ -73,17 +84,19 @@ def as_command(name: str, argument: str, options: Mapping[str, Any]) -> str:
     >>> as_command("fit", "my data.csv", {"label": "s", "drop": ["a", "b"], "epochs": None})
     "nnpu fit 'my data.csv' --label s --drop a --drop b"
     """
-    words = ["nnpu", name, argument]
+    words = [*_launcher(), "nnpu", name, argument]
     for option, value in options.items():
-        for single in value if isinstance(value, list) else [value]:
+        for single in value if isinstance(value, list | tuple) else [value]:
             if single is not None:
                 words += [f"--{option}", str(single)]
     return shlex.join(words)
 
 
-def as_log(events: Iterable[Mapping[str, Any]]) -> str:
-    """Return events as JSON, one a line."""
-    return "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events)
+def _launcher() -> list[str]:
+    """What comes before the command that started this process, if it has others beside it."""
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
+        return []
+    return ["torchrun", "--nproc-per-node", os.environ["LOCAL_WORLD_SIZE"], "-m"]
 
 
 def _toml(value: Any) -> str:

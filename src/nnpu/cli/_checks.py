@@ -1,0 +1,66 @@
+"""What is checked before a command does any work, and how warnings are printed."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from nnpu.parameters import InputError, ParameterError, check_prior
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["as_prior", "check_writable", "printed_warnings"]
+
+
+def as_prior(text: str, owner: str) -> float | str:
+    """Return ``"auto"`` or the number that was written."""
+    if text == "auto":
+        return text
+    try:
+        return check_prior(float(text), owner, name="--prior")
+    except ValueError:
+        raise ParameterError(
+            f"The '--prior' parameter of {owner} must be 'auto' or a float in the range (0, 1). "
+            f"Got {text!r} instead."
+        ) from None
+
+
+def check_writable(path: Path | None, option: str = "--out", *, source: Path | None = None) -> None:
+    """Raise `InputError` if nothing can be written at `path`: before the work, not after it."""
+    if path is None:
+        return
+    if source is not None and path.exists() and source.exists() and path.samefile(source):
+        raise InputError(f"{path} is the file to read; choose another {option}.")
+    above = path.absolute().parent
+    while not above.exists():
+        above = above.parent
+    if not above.is_dir():
+        raise InputError(
+            f"{path} cannot be written: {above} is not a folder; choose another {option}."
+        )
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise InputError(
+            f"{path} cannot be written: no permission for {above}; choose another {option}."
+        )
+
+
+@contextmanager
+def printed_warnings() -> Iterator[None]:
+    """Print this package's warnings as sentences; hide those of the libraries below it.
+
+    Of several processes the first prints.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for message in dict.fromkeys(
+        str(warning.message) for warning in caught if warning.category is UserWarning
+    ):
+        if os.environ.get("RANK", "0") == "0":
+            click.echo(f"Note: {message}", err=True)

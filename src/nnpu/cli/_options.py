@@ -1,0 +1,99 @@
+"""Options that several commands on a labelled table share, in one wording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "drop_option",
+    "fit_options",
+    "id_option",
+    "job_options",
+    "json_option",
+    "label_option",
+    "report_option",
+    "sampling_option",
+    "seed_option",
+]
+
+label_option = click.option(
+    "--label", required=True, metavar="COLUMN", help="1/true/yes or 0/false/no/empty."
+)
+sampling_option = click.option(
+    "--sampling",
+    type=click.Choice(["one-sample", "two-sample"]),
+    default="one-sample",
+    show_default=True,
+    help="How the labelled rows came about.",
+)
+id_option = click.option("--id", metavar="COLUMN", help="Column that names the rows.")
+drop_option = click.option(
+    "--drop", multiple=True, metavar="COLUMN", help="Exclude a column; repeatable."
+)
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0, max=2**31 - 1), default=0, show_default=True
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+
+
+def report_option(default: str) -> Callable[[Any], Any]:
+    """Return the option --report; `default` says where the page goes without it."""
+    return click.option(
+        "--report",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help=f"Write the report, a page to look at, to this file.  [default: {default}]",
+    )
+
+
+_JOB = (  # the options that `TablePU` takes, by its names
+    click.option("--prior", default="auto", show_default=True, help="Share of positives, or auto."),
+    sampling_option,
+    id_option,
+    drop_option,
+    click.option("--groups", metavar="COLUMN", help="Set rows of a group aside together."),
+    click.option("--time", metavar="COLUMN", help="Set the latest rows aside."),
+    seed_option,
+)
+_NETWORK = (
+    click.option("--epochs", type=click.IntRange(min=1), help="Passes of the network."),
+    click.option(
+        "--parallel",
+        type=click.Choice(["global", "local"]),
+        default="global",
+        show_default=True,
+        help="What the processes of a torchrun minimise together.",
+    ),
+)
+_MODEL = (
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        default=Path("nnpu-model"),
+        show_default=True,
+        help="Model folder; an existing one is replaced.",
+    ),
+    click.option(
+        "--model",
+        type=click.Choice(["ensemble", "network", "trees", "linear"]),
+        help="What is fitted.",
+    ),
+)
+
+
+def fit_options(command: Any) -> Any:
+    """Add the options of a fit to a command."""
+    for option in reversed((*_MODEL, *_JOB, *_NETWORK)):
+        command = option(command)
+    return command
+
+
+def job_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a fit under the names that `TablePU` has for them."""
+    return {"random_state" if name == "seed" else name: value for name, value in options.items()}

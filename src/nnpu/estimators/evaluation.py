@@ -1,0 +1,268 @@
+"""`Evaluation`: how good a classifier is, from scored rows and PU labels alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from nnpu import metrics
+from nnpu.parameters import InputError, ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from nnpu.estimators.base import BasePUClassifier
+
+__all__ = ["MEANINGS", "NAMES", "Estimate", "Evaluation", "evaluate", "prior_interval"]
+
+#: What the metrics are called in front of people.
+NAMES: Mapping[str, str] = {
+    "pu_accuracy": "accuracy",
+    "pu_precision": "precision",
+    "pu_recall": "recall",
+    "pu_f1": "F1",
+    "pu_roc_auc": "ROC AUC",
+    "pu_zero_one_risk": "error rate",
+    "lee_liu_score": "Lee-Liu score",
+}
+
+#: What they mean.
+MEANINGS: Mapping[str, str] = {
+    "pu_accuracy": "share of correct predictions",
+    "pu_precision": "share of positives among the rows predicted positive",
+    "pu_recall": "share of the positives that are predicted positive",
+    "pu_f1": "harmonic mean of precision and recall",
+    "pu_roc_auc": "how often a positive scores higher than a negative",
+    "pu_zero_one_risk": "share of wrong predictions",
+    "lee_liu_score": "recall² / share predicted positive; compares models without a prior",
+}
+
+
+class Estimate(NamedTuple):
+    """A number with its 90 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What labelled and unlabelled rows say about a classifier.
+
+    Attributes
+    ----------
+    prior : Estimate
+        The share of positives that the figures rest on; of zero width if it was given.
+    prior_known : bool
+        Whether the prior was given or its interval can be trusted.
+    metrics : mapping of str to Estimate
+        By the names in `nnpu.metrics`. An interval covers chance and, if the prior was estimated,
+        the prior's own interval.
+    sampling : str
+        How the rows were taken to have come about.
+    rows, labelled, flagged : int
+        How many rows there are, have a label, and are predicted positive.
+    s, scores : ndarray
+        The PU labels and the scores that were judged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nnpu import LinearPU
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(1000) < 0.4
+    >>> X, s = rng.normal(3.0 * y, 1)[:, None], y & (rng.random(1000) < 0.5)
+    >>> clf = LinearPU(0.4, sampling="one-sample").fit(X[::2], s[::2])
+    >>> found = evaluate(clf, s[1::2].astype(int), clf.decision_function(X[1::2]))
+    >>> bool(found.accuracy.low < 0.93 < found.accuracy.high)
+    True
+    """
+
+    prior: Estimate
+    prior_known: bool
+    metrics: Mapping[str, Estimate]
+    sampling: str
+    rows: int
+    labelled: int
+    flagged: int
+    s: NDArray[np.int8] = field(repr=False)
+    scores: NDArray[np.float32] = field(repr=False)
+
+    @property
+    def accuracy(self) -> Estimate:
+        """The share of correct predictions."""
+        return self.metrics["pu_accuracy"]
+
+    @property
+    def precision(self) -> Estimate:
+        """The share of positives among the rows predicted positive."""
+        return self.metrics["pu_precision"]
+
+    @property
+    def recall(self) -> Estimate:
+        """The share of the positives that are predicted positive."""
+        return self.metrics["pu_recall"]
+
+    @property
+    def roc_auc(self) -> Estimate:
+        """How often a positive scores higher than a negative."""
+        return self.metrics["pu_roc_auc"]
+
+    @property
+    def table(self) -> Any:
+        """The metrics as a pyarrow table: name, value, low, high."""
+        import pyarrow as pa
+
+        found = [{"metric": name, **each._asdict()} for name, each in self.metrics.items()]
+        return pa.Table.from_pylist(found)
+
+    def lines(self, names: tuple[str, ...] = tuple(NAMES)) -> list[str]:
+        """Return the figures for a terminal: the prior, then a line for each metric."""
+        return [*self._about_prior(), *self._figures(names)]
+
+    def __str__(self) -> str:
+        counts = (
+            f"{self.rows:,} rows, {self.labelled:,} labelled, {self.flagged:,} predicted positive."
+        )
+        return "\n".join([counts, *self.lines()])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"
+
+    def _about_prior(self) -> list[str]:
+        low, high = f"{self.prior.low:.2f}", f"{self.prior.high:.2f}"
+        if not self.prior_known:
+            return [
+                f"THE SHARE OF POSITIVES IS NOT KNOWN: {low} to {high}, best guess "
+                f"{self.prior.value:.2f}.",
+                "The figures are ranges over it. To narrow them: --prior, or nnpu review.",
+            ]
+        if self.prior.low == self.prior.high:
+            return [f"Share of positives: {self.prior.value:.3g}, as given."]
+        return [f"Share of positives: {self.prior.value:.3f} ({low} to {high})."]
+
+    def _figures(self, names: tuple[str, ...]) -> list[str]:
+        lines = [f"  {'':14}{'estimate':>8}   90 % interval"]
+        lines += [
+            f"  {NAMES[name]:14}{_shown(name, each.value):>8}   "
+            f"{_shown(name, each.low)} to {_shown(name, each.high)}"
+            for name, each in ((name, self.metrics[name]) for name in names)
+        ]
+        return lines + self.contradictions(names)
+
+    def contradictions(self, names: tuple[str, ...] = tuple(NAMES)) -> list[str]:
+        """Say which assumption a value outside of [0, 1] contradicts; nothing if none is."""
+        outside = [
+            NAMES[name]
+            for name in names
+            if name != "lee_liu_score" and not 0 <= self.metrics[name].value <= 1
+        ]
+        if not outside:
+            return []
+        return [
+            f"  {' and '.join(outside)}: the estimate left the range from 0 to 1. Chance, a wrong "
+            "share of positives, or labels that were not given at random."
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values; a number without bound becomes None."""
+
+        def plain(each: Estimate) -> dict[str, float | None]:
+            return {
+                name: value if math.isfinite(value) else None
+                for name, value in each._asdict().items()
+            }
+
+        return {
+            "rows": self.rows,
+            "labelled": self.labelled,
+            "positives": self.flagged,
+            "sampling": self.sampling,
+            "prior": plain(self.prior) | {"known": self.prior_known},
+            "metrics": {name: plain(each) for name, each in self.metrics.items()},
+        }
+
+
+def evaluate(
+    classifier: BasePUClassifier, s: NDArray[np.int8], scores: NDArray[np.float32]
+) -> Evaluation:
+    """Judge a classifier by rows that it was not fitted to.
+
+    Parameters
+    ----------
+    classifier : BasePUClassifier
+        Fitted; its prior, its sampling and its threshold are used.
+    s : ndarray of shape (n,)
+        PU labels: 1, 0, −1.
+    scores : ndarray of shape (n,)
+        What ``decision_function`` returned.
+
+    Raises
+    ------
+    InputError, ParameterError
+        If these rows cannot judge it: no labelled or no unlabelled row, or a prior that cannot be
+        theirs.
+    """
+    s = np.asarray(s)
+    if not (s == 1).any() or not (s == 0).any():
+        raise InputError("To judge a model takes labelled and unlabelled rows.")
+    flagged = (scores.astype(np.float64) > classifier.threshold_).astype(int)
+    prior = prior_interval(classifier)
+    found = {}
+    for name, metric in metrics.METRICS.items():
+        values = scores if name == "pu_roc_auc" else flagged
+        found[name] = _estimate(name, metric, s, values, prior, classifier.sampling)
+    estimate = classifier.prior_estimate_
+    return Evaluation(
+        prior=prior,
+        prior_known=estimate is None or estimate.identified,
+        metrics=found,
+        sampling=classifier.sampling,
+        rows=len(s),
+        labelled=int((s == 1).sum()),
+        flagged=int(flagged.sum()),
+        s=s,
+        scores=scores,
+    )
+
+
+def prior_interval(classifier: BasePUClassifier) -> Estimate:
+    """Return the prior of a classifier with its interval, of zero width if it was given.
+
+    The estimate is of P ∪ U; known negatives make the classifier's prior a part of it.
+    """
+    estimate, prior = classifier.prior_estimate_, classifier.prior_
+    if estimate is None:
+        return Estimate(prior, prior, prior)
+    scale = prior / estimate.value
+    return Estimate(prior, estimate.low * scale, estimate.high * scale)
+
+
+def _estimate(
+    name: str, metric: Any, s: NDArray[np.int8], values: Any, prior: Estimate, sampling: str
+) -> Estimate:
+    """Return a metric with an interval over chance and over the prior's interval."""
+    value = metric(s, values, prior=prior.value, sampling=sampling)
+    limits = [metrics.interval(name, s, values, prior=prior.value, sampling=sampling)]
+    for end in {prior.low, prior.high} - {prior.value}:
+        possible = metrics.possible_prior(end, s, sampling=sampling)
+        try:
+            limits.append(metrics.interval(name, s, values, prior=possible, sampling=sampling))
+        except ParameterError:  # an end at 0 or 1, which no metric takes
+            continue
+    return Estimate(value, min(low for low, _ in limits), max(high for _, high in limits))
+
+
+def _shown(name: str, value: float) -> str:
+    """Write a share inside of [0, 1]: what lies beyond means nothing; see `contradictions`."""
+    if not math.isfinite(value):
+        return "-"
+    return f"{value if name == 'lee_liu_score' else min(max(value, 0.0), 1.0):.3f}"

@@ -1,0 +1,117 @@
+"""Model folders of tables: what is kept of a `TablePU` beside its classifier."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nnpu.estimators import storage
+from nnpu.estimators.evaluation import evaluate
+from nnpu.parameters import InputError, ParameterError
+from nnpu.table.columns import ColumnPlan
+from nnpu.table.table_pu import TablePU
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+    from torch import nn
+
+    from nnpu.estimators.base import BasePUClassifier
+
+__all__ = ["load", "load_table", "stored"]
+
+_PLAIN = ("sampling", "id", "groups", "time", "holdout", "random_state")
+
+
+def stored(model: TablePU) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the plain values and the arrays that a folder keeps of a fitted model."""
+    table = {
+        "columns": model.columns_.to_json(),
+        "parameters": {name: getattr(model, name) for name in _PLAIN} | {"drop": list(model.drop)},
+        "label": model.label_,
+        "rows": [model.n_labelled_, model.n_unlabelled_],
+    }
+    if model.holdout_ is None:
+        return table, {}
+    return table, {"s": model.holdout_.s.astype(np.int8), "scores": model.holdout_.scores}
+
+
+def load(
+    folder: str | os.PathLike[str], module: nn.Module | Callable[..., nn.Module] | None = None
+) -> TablePU | BasePUClassifier:
+    """Read a model folder: what ``nnpu fit`` or `TablePU.save` wrote, or a bare classifier.
+
+    Parameters
+    ----------
+    folder : path-like
+        The folder.
+    module : torch.nn.Module or callable, optional
+        The network, if the classifier was fitted with one of your own: code is not stored.
+
+    Returns
+    -------
+    TablePU or classifier
+        Fitted, with the parameters it had. A parameter that was a Python object (a loss function,
+        an optimiser class, a callback) has its default again.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from nnpu import LinearPU, load
+    >>> X, s = np.array([[2.0], [2.5], [2.2], [-1.0], [-2.0]]), [1, 1, 0, 0, 0]
+    >>> clf = LinearPU(prior=0.4).fit(X, s)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     same = load(clf.save(f"{folder}/model"))
+    >>> bool(np.all(same.decision_function(X) == clf.decision_function(X)))
+    True
+    """
+    classifier, table, arrays = storage.load(folder, module)
+    if table is None:
+        return classifier
+    try:
+        return _table_model(classifier, table, arrays)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, InputError):
+            raise InputError(f"{folder}: {error}") from error
+        raise InputError(f"{folder} does not describe a table: {str(error)[:300]}") from error
+
+
+def load_table(folder: str | os.PathLike[str]) -> TablePU:
+    """Read a model folder that knows its table, as ``nnpu fit`` writes them."""
+    model = load(folder)
+    if not isinstance(model, TablePU):
+        raise InputError(
+            f"{folder} was not written by nnpu fit: it does not say how a table becomes features; "
+            "load it in Python, nnpu.load(folder)."
+        )
+    return model
+
+
+def _table_model(
+    classifier: BasePUClassifier, table: dict[str, Any], arrays: dict[str, NDArray[Any]]
+) -> TablePU:
+    # Folders of version 0.1.0 have the columns alone.
+    given = table.get("parameters", {"sampling": classifier.sampling})
+    plain = {name: given[name] for name in (*_PLAIN, "drop") if name in given}
+    model = TablePU(classifier.prior_, model=classifier, **plain)
+    model._check_parameters()
+    model.classifier_, model.columns_ = classifier, ColumnPlan.from_json(table["columns"])
+    if model.columns_.width != classifier.n_features_in_:
+        raise InputError(
+            f"the columns make {model.columns_.width} features and the model takes "
+            f"{classifier.n_features_in_}; fit anew."
+        )
+    label = table.get("label")
+    model.label_ = label if isinstance(label, str) else None
+    model.n_labelled_, model.n_unlabelled_ = (int(count) for count in table.get("rows", (0, 0)))
+    model._adopt(classifier)
+    model.holdout_ = None
+    if arrays:
+        try:
+            model.holdout_ = evaluate(classifier, arrays["s"], arrays["scores"])
+        except ParameterError as error:
+            raise InputError(str(error)) from error
+    return model

@@ -1,0 +1,101 @@
+"""The models that `TablePU` knows by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sklearn.base import clone
+
+from nnpu.estimators.base import BasePUClassifier
+from nnpu.parameters import ParameterError, check_choice, shown
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["MODELS", "named_model", "prepared", "watched"]
+
+MODELS = ("ensemble", "network", "trees", "linear")
+
+
+def named_model(name: str, **options: Any) -> BasePUClassifier:
+    """Return a fresh classifier by its name.
+
+    Parameters
+    ----------
+    name : {"ensemble", "network", "trees", "linear"}
+        Which.
+    **options
+        Parameters of its class, such as ``epochs`` of the network.
+
+    Examples
+    --------
+    >>> named_model("linear")
+    LinearPU()
+    """
+    check_choice("model", name, "TablePU", MODELS)
+    if name == "linear":
+        from nnpu.estimators.linear import LinearPU
+
+        return LinearPU(**options)
+    if name == "trees":
+        from nnpu.estimators.trees import BoostedPU
+
+        return BoostedPU(**options)
+    from nnpu.estimators.network import PUClassifier
+
+    return PUClassifier(**options)
+
+
+def prepared(
+    model: Any, *, prior: float | str, sampling: str, seed: int, verbose: int, s: NDArray[np.int8]
+) -> BasePUClassifier:
+    """Return a copy of the model with the parameters that the table's job decides."""
+    if model is None:
+        model = "network"
+    if isinstance(model, str):
+        model = named_model(model)
+    if not isinstance(model, BasePUClassifier):
+        raise ParameterError(
+            f"The 'model' parameter of TablePU must be one of {', '.join(MODELS)}, or a classifier "
+            f"of nnpu. Got {shown(model)} instead."
+        )
+    classifier: BasePUClassifier = clone(model)
+    wanted = {"prior": prior, "sampling": sampling, "random_state": seed, "verbose": verbose}
+    known = classifier.get_params(deep=False)
+    if "risk" in known and known["risk"] == "nnpu" and (s == -1).any():
+        wanted["risk"] = "nnpnu"  # the risk that uses known negatives
+    classifier.set_params(**{name: value for name, value in wanted.items() if name in known})
+    return classifier
+
+
+def watched(classifier: BasePUClassifier, features: Any, s: NDArray[np.int8]) -> BasePUClassifier:
+    """Let a network measure its risk on rows that it is not fitted to, after every epoch.
+
+    Other models are returned as they are.
+    """
+    if not len(s) or "training" not in classifier.get_params(deep=False):
+        return classifier
+    import torch
+
+    from nnpu.data.rows import as_rows
+    from nnpu.objective import Objective
+    from nnpu.training import DEFAULT_TRAINING, predict_scores
+    from nnpu.training.history import evaluate
+
+    rows, labels = as_rows(features), torch.from_numpy(s)
+
+    def add(row: dict[str, float], module: torch.nn.Module) -> None:
+        objective = Objective(
+            classifier.prior_,
+            risk=classifier.risk,
+            sampling=classifier.sampling,
+        )
+        risks = evaluate(objective, predict_scores(module, rows), labels)
+        row |= {f"valid_{name}": value for name, value in risks.items()}
+
+    training = classifier.training or DEFAULT_TRAINING
+    if training.on_epoch_end is None:
+        classifier.set_params(training=replace(training, on_epoch_end=add))
+    return classifier

@@ -1,0 +1,165 @@
+"""One fit on disk: a table in, a model folder with its report and its log out."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from nnpu.estimators.evaluation import prior_interval
+from nnpu.estimators.storage import is_first_process
+from nnpu.parameters import ParameterError
+from nnpu.table.models import named_model
+from nnpu.table.pages import fit_page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from nnpu.estimators.base import BasePUClassifier
+    from nnpu.table.table_pu import TablePU
+
+__all__ = ["fit_to_folder", "model_for", "partial_folder"]
+
+
+def partial_folder(target: Path) -> Path:
+    """Return where the checkpoints of a run are kept until its result is stored."""
+    return target.with_name(f"{target.name}.partial")
+
+
+@contextmanager
+def model_for(
+    name: str | None,
+    out: Path,
+    *,
+    epochs: int | None = None,
+    parallel: Literal["global", "local"] = "global",
+) -> Iterator[str | BasePUClassifier | None]:
+    """Yield the model of a run; that of a network keeps checkpoints beside `out`.
+
+    Parameters
+    ----------
+    name : str or None
+        As in `TablePU`.
+    out : Path
+        The model folder.
+    epochs, parallel
+        Of the network. Giving one of them without a name chooses the network.
+    """
+    network_only = epochs is not None or parallel != "global"
+    if name is None and network_only:
+        name = "network"
+    if name != "network":
+        if network_only:
+            raise ParameterError(
+                "The '--epochs' and '--parallel' parameters of nnpu fit are for the network. Got "
+                f"--model {name} instead."
+            )
+        yield name
+        return
+    from nnpu.training import DEFAULT_TRAINING, checkpoints_beside
+
+    loop = replace(DEFAULT_TRAINING, parallel=parallel)
+    with checkpoints_beside(out, loop) as training:
+        yield named_model("network", epochs=epochs or "auto", training=training)
+
+
+def fit_to_folder(
+    job: TablePU,
+    data: Path,
+    label: str,
+    out: Path,
+    *,
+    report: Path | None = None,
+    command: str = "",
+    config: str = "",
+) -> dict[str, Any]:
+    """Fit, save the model, then write its report; a page that fails does not cost the model.
+
+    Parameters
+    ----------
+    job : TablePU
+        Not fitted yet.
+    data, label, out : Path, str, Path
+        The table, its label column, the model folder.
+    report : Path, optional
+        Where the report goes; by default into the folder.
+    command, config : str
+        What repeats the run, as a command line and as TOML.
+
+    Returns
+    -------
+    dict
+        What was done, as plain values.
+    """
+    with _explaining_interrupts(out):
+        job.fit(data, label)
+        result = _result(job, data, out, report, command)
+        notes = {"log.jsonl": _log(job)} | ({"run.toml": config} if config else {})
+        job.save(out, notes=notes)
+    _write_report(job, data, report or out / "report.html", command)
+    return result
+
+
+def _write_report(job: TablePU, data: Path, path: Path, command: str) -> None:
+    if not is_first_process():
+        return
+    try:
+        fit_page(job, title=f"Report: {data.name}", footer=command).save(path)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        warnings.warn(
+            f"The model is saved, but its report could not be drawn: {error}",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _result(
+    job: TablePU, data: Path, out: Path, report: Path | None, command: str
+) -> dict[str, Any]:
+    estimate = job.prior_estimate_
+    prior: dict[str, Any] = {"value": job.prior_}
+    if estimate is not None:
+        interval = prior_interval(job.classifier_)
+        prior |= {"low": interval.low, "high": interval.high}
+        prior |= {"identified": estimate.identified, "message": estimate.message}
+    found = None if job.holdout_ is None else job.holdout_.to_json()
+    return {
+        "model": str(out),
+        "sampling": job.sampling,
+        "columns": job.columns_.to_json(),
+        "prior": prior,
+        "held_out": found,
+        "report": str(report or out / "report.html"),
+        "command": command,
+    }
+
+
+def _log(job: TablePU) -> str:
+    """The events of the run as JSON, one a line, in the order in which things happened."""
+    estimate = job.prior_estimate_
+    prior = {"value": job.prior_} if estimate is None else estimate.stored()
+    found = {} if job.holdout_ is None else job.holdout_.to_json()["metrics"]
+    events: list[Mapping[str, Any]] = [
+        {"event": "columns", "columns": job.columns_.to_json()},
+        {"event": "prior", **prior},
+        *({"event": "epoch", **row} for row in getattr(job.classifier_, "history_", [])),
+        {"event": "held_out", "metrics": found},
+    ]
+    return "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events)
+
+
+@contextmanager
+def _explaining_interrupts(out: Path) -> Iterator[None]:
+    """Say on Ctrl-C what is kept and how to resume."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        kept = (
+            f"The training so far is in {partial_folder(out)}; the same command resumes it."
+            if partial_folder(out).is_dir()
+            else "Nothing was written; the same command starts again."
+        )
+        raise KeyboardInterrupt(f"Interrupted. {kept}") from error

@@ -1,0 +1,216 @@
+"""TablePU: the whole job from Python, and the same bits as the commands."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from sklearn.base import clone
+
+import nnpu
+from nnpu import TablePU
+from nnpu.cli import main
+from nnpu.parameters import InputError, ParameterError
+from nnpu.table.holdout import set_aside
+
+
+def customers(n=400, seed=0):
+    """Two classes that overlap a little; half of the positives are labelled."""
+    rng = np.random.default_rng(seed)
+    fraud = rng.random(n) < 0.4
+    return pd.DataFrame(
+        {
+            "id": [f"c{number}" for number in range(n)],
+            "amount": np.where(rng.random(n) < 0.05, np.nan, rng.normal(40 + 40 * fraud, 15)),
+            "country": rng.choice(["A", "B", "C"], n),
+            "branch": rng.integers(0, 20, n).astype(str),
+            "day": np.arange(n),
+            "known": np.where(fraud & (rng.random(n) < 0.5), 1.0, np.nan),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def table():
+    return customers()
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return TablePU(0.4, model="linear").fit(table, "known")
+
+
+def test_every_kind_of_table_gives_the_same_bits(table, model, tmp_path):
+    expected = model.decision_function(table)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    arrow = pa.csv.read_csv(tmp_path / "t.csv")
+    for same in (pl.from_pandas(table), arrow, tmp_path / "t.csv", str(tmp_path / "t.csv")):
+        np.testing.assert_array_equal(model.decision_function(same), expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "parameters"),
+    [
+        ([], {}),
+        (["--prior", "0.4"], {"prior": 0.4}),
+        (["--prior", "0.4", "--sampling", "two-sample"], {"prior": 0.4, "sampling": "two-sample"}),
+        (["--seed", "3", "--drop", "country"], {"random_state": 3, "drop": ("country",)}),
+        (["--groups", "branch"], {"groups": "branch"}),
+        (["--time", "day", "--id", "id"], {"time": "day", "id": "id"}),
+    ],
+    ids=str,
+)
+def test_the_command_and_python_give_the_same_bits(table, tmp_path, capsys, options, parameters):
+    table.to_csv(tmp_path / "t.csv", index=False)
+    command = ["fit", str(tmp_path / "t.csv"), "--label", "known", "--model", "linear"]
+    main([*command, "--out", str(tmp_path / "m"), *options])
+    here = TablePU(model="linear", **parameters).fit(tmp_path / "t.csv", "known")
+    there = nnpu.load(tmp_path / "m")
+    assert there.prior_ == here.prior_
+    np.testing.assert_array_equal(there.decision_function(table), here.decision_function(table))
+    np.testing.assert_array_equal(there.predict_proba(table), here.predict_proba(table))
+    assert there.holdout_.metrics == here.holdout_.metrics
+    capsys.readouterr()
+    main(["evaluate", str(tmp_path / "m"), str(tmp_path / "t.csv"), "--label", "known", "--json"])
+    said = json.loads(capsys.readouterr().out)["metrics"]["pu_accuracy"]
+    assert said == here.evaluate(table, "known").accuracy._asdict()
+
+
+def test_a_saved_model_knows_its_columns_and_what_was_set_aside(table, model, tmp_path):
+    same = nnpu.load(model.save(tmp_path / "m"))
+    assert isinstance(same, TablePU)
+    np.testing.assert_array_equal(same.predict(table), model.predict(table))
+    assert same.holdout_.metrics == model.holdout_.metrics
+    assert same.report().title == "Report"
+
+
+def test_the_figures_of_the_rows_set_aside_are_those_of_the_metrics(table, model):
+    aside = set_aside(np.where(table["known"] == 1, 1, 0), 0.2, 0)
+    rows = table[aside]
+    s = np.where(rows["known"] == 1, 1, 0)
+    how = {"prior": 0.4, "sampling": "one-sample"}
+    flagged = model.predict(rows)
+    assert model.holdout_.accuracy.value == nnpu.metrics.pu_accuracy(s, flagged, **how)
+    assert model.holdout_.recall[1:] == nnpu.metrics.interval("pu_recall", s, flagged, **how)
+    assert (model.holdout_.rows, model.holdout_.labelled) == (len(rows), s.sum())
+
+
+def test_labels_may_be_given_as_an_array(table, model):
+    features = table.drop(columns="known")
+    same = TablePU(0.4, model="linear").fit(features, table["known"])
+    np.testing.assert_array_equal(same.decision_function(features), model.decision_function(table))
+    assert same.evaluate(features, table["known"]).metrics == model.evaluate(table, "known").metrics
+
+
+def test_an_unknown_prior_is_said_first_and_widens_the_figures(table):
+    model = TablePU(model="linear").fit(table, "known")
+    found, given = model.holdout_, model.evaluate(table, "known")
+    estimate = model.prior_estimate_
+    assert (found.prior.low, found.prior.high) == (estimate.low, estimate.high)
+    said = str(given).splitlines()
+    assert ("NOT KNOWN" in said[1]) == (not estimate.identified)
+    s = np.where(table["known"] == 1, 1, 0)
+    narrow = nnpu.metrics.interval(
+        "pu_precision", s, model.predict(table), prior=model.prior_, sampling="one-sample"
+    )
+    assert given.precision.low < narrow[0]
+    assert given.precision.high > narrow[1]
+
+
+def test_groups_stay_together_and_time_takes_the_latest(table):
+    s = np.where(table["known"] == 1, 1, 0)
+    by_group = set_aside(s, 0.2, 0, groups=table["branch"])
+    assert 0 < by_group.sum() < len(s)
+    assert set(table["branch"][by_group]).isdisjoint(table["branch"][~by_group])
+    by_time = set_aside(s, 0.2, 0, time=table["day"].to_numpy(float))
+    assert table["day"][by_time].min() > table["day"][~by_time].max()
+
+
+def test_few_labelled_rows_are_all_used_and_nothing_is_claimed(capsys):
+    table = customers(60)
+    table["known"] = np.where(np.arange(60) < 4, 1.0, np.nan)
+    model = TablePU(0.4, model="linear", verbose=1).fit(table, "known")
+    assert model.holdout_ is None
+    assert "none is set aside" in capsys.readouterr().out
+    assert "No row could judge the model" in model.report()._repr_html_()
+
+
+def test_a_report_shows_itself_and_is_written(table, model, tmp_path):
+    html = model.report()._repr_html_()
+    assert html.startswith("<iframe")
+    assert "How good the model is" in html
+    path = model.report(model.evaluate(table, "known"), title="New rows").save(tmp_path / "r.html")
+    assert "<h1>New rows</h1>" in path.read_text()
+    assert "accuracy" in model.holdout_._repr_html_()
+    assert model.holdout_.table.column_names == ["metric", "value", "low", "high"]
+
+
+def test_a_page_that_cannot_be_drawn_does_not_cost_the_model(table, tmp_path, monkeypatch, capsys):
+    def fail(*arguments, **options):
+        raise ValueError("no such colour")
+
+    monkeypatch.setattr("nnpu.table.run.fit_page", fail)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    options = ["--model", "linear", "--prior", "0.4", "--out", str(tmp_path / "m")]
+    main(["fit", str(tmp_path / "t.csv"), "--label", "known", *options])
+    assert "could not be drawn: no such colour" in capsys.readouterr().err
+    assert nnpu.load(tmp_path / "m").prior_ == 0.4
+
+
+def test_a_calibration_that_fails_leaves_the_figures(table, monkeypatch):
+    def fail(*arguments):
+        raise InputError("too few")
+
+    monkeypatch.setattr("nnpu.estimators.cuts.calibration", fail)
+    assert TablePU(0.4, model="linear").fit(table, "known").holdout_ is not None
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"model": "forest"}, "'model' parameter of TablePU must be"),
+        ({"model": object()}, "'model' parameter of TablePU must be"),
+        ({"sampling": "three"}, "'sampling' parameter of TablePU"),
+        ({"holdout": 0.9}, "'holdout' parameter of TablePU"),
+        ({"groups": "branch", "time": "day"}, "must not both be given"),
+    ],
+)
+def test_a_bad_parameter_is_named(table, parameters, message):
+    with pytest.raises(ParameterError, match=message):
+        TablePU(0.4, **parameters).fit(table, "known")
+
+
+@pytest.mark.parametrize(
+    ("rows", "s", "message"),
+    [
+        (lambda t: t, "fraud", "no column 'fraud'"),
+        (lambda t: t, [1, 0], "2 labels for 400 rows"),
+        (lambda t: object(), "known", "is needed. Got object"),
+        (lambda t: np.zeros(3), [1, 0, 0], "two dimensions"),
+        (lambda t: t.assign(known=1), "known", "no row is unlabelled"),
+        (lambda t: t.assign(known=np.nan), "known", "no row is labelled"),
+    ],
+)
+def test_a_bad_table_is_named(table, rows, s, message):
+    with pytest.raises(InputError, match=message):
+        TablePU(0.4, model="linear").fit(rows(table), s)
+
+
+def test_it_is_a_scikit_learn_estimator(table, model):
+    assert clone(model).get_params()["prior"] == 0.4
+    assert isinstance(model.score(table, "known"), float)
+    with pytest.raises(Exception, match="not fitted"):
+        TablePU().predict(table)
+
+
+def test_arrays_are_taken_as_they_are():
+    rng = np.random.default_rng(0)
+    y = rng.random(200) < 0.5
+    X, s = rng.normal(2.0 * y[:, None], 1, (200, 3)), (y & (rng.random(200) < 0.5)).astype(int)
+    model = TablePU(0.5, model="linear").fit(X, s)
+    assert np.mean(model.predict(X) == y) > 0.9
