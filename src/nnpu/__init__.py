@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nnpu.prior import PriorEstimate, estimate_prior
     from nnpu.table import TablePU, load
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "BoostedPU",

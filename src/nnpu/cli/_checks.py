@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from nnpu.parameters import InputError, ParameterError, check_prior
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-__all__ = ["as_prior", "check_writable", "printed_warnings"]
+T = TypeVar("T")
+
+__all__ = ["as_prior", "check_writable", "draw", "printed_warnings"]
 
 
 def as_prior(text: str, owner: str) -> float | str:
@@ -48,6 +50,15 @@ def check_writable(path: Path | None, option: str = "--out", *, source: Path | N
         raise InputError(
             f"{path} cannot be written: no permission for {above}; choose another {option}."
         )
+
+
+def draw(save: Callable[..., list[T]], *arguments: Any, **options: Any) -> list[T]:
+    """Call what saves a picture; without matplotlib say so and go on without the picture."""
+    try:
+        return save(*arguments, **options)
+    except ImportError as error:
+        click.echo(f"No picture. {error}", err=True)
+        return []
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nnpu import __version__
-from nnpu.cli._checks import check_writable
+from nnpu.cli._checks import check_writable, draw
 from nnpu.cli._options import report_option
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def demo(out: Path, epochs: int | None, seed: int, report: Path | None, as_json:
         risk_panel(rows, names, "Risk of the surrogate loss"),
         risk_panel(rows, names, "Risk of the zero-one loss (error)", loss="zero_one"),
     ]
-    pictures = save_figure(panels, out / "demo")
+    pictures = draw(save_figure, panels, out / "demo")
 
     def last(name: str, curve: str) -> float:
         return float(mean_and_spread(rows, name, curve)[1][-1])

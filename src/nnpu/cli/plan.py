@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nnpu.cli._checks import draw
+
 from nnpu.parameters import ParameterError, check_number
 
 if TYPE_CHECKING:
@@ -129,7 +131,7 @@ def _draw(tables: dict[str, list[dict[str, float | int | str | bool]]], out: Pat
     from nnpu.paper.theory_pictures import plan_panels
     from nnpu.report import save_figure
 
-    save_figure(plan_panels(tables), _stem(out), columns=3)
+    draw(save_figure, plan_panels(tables), _stem(out), columns=3)
 
 
 def _lines(result: Plan, loss: str, simulated: float, estimate: float | None) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from nnpu.cli._checks import check_writable, printed_warnings
+from nnpu.cli._checks import check_writable, draw, printed_warnings
 from nnpu.cli._options import (
     drop_option,
     id_option,
@@ -40,7 +40,7 @@ def prior(data: Path, label: str, out: Path | None, as_json: bool, **options: An
     job = TablePU(verbose=int(not as_json), **job_options(options))
     with printed_warnings():
         found = job.estimate_prior(data, label)
-    pictures = [] if out is None else draw_prior(found, out)
+    pictures = [] if out is None else draw(draw_prior, found, out)
     if as_json:
         result = {**found.estimate.stored(), "value": found.value, "pictures": pictures}
         click.echo(json.dumps(result, indent=2))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nnpu import __version__
-from nnpu.cli._checks import check_writable
+from nnpu.cli._checks import check_writable, draw
 from nnpu.cli._options import report_option
 from nnpu.parameters import check_choice
 
@@ -88,7 +88,7 @@ def run_theory(out: Path, options: Options) -> Outcome:
     options.progress("pictures")
     pictures = theory_panels(result.tables)
     for name, panels in pictures.items():
-        save_figure(panels, out / name, columns=3 if len(panels) == 3 else 2)
+        draw(save_figure, panels, out / name, columns=3 if len(panels) == 3 else 2)
     return Outcome(result.claims, {_PICTURES[name]: panels for name, panels in pictures.items()})
 
 
@@ -129,7 +129,7 @@ def run_figure(name: str) -> Callable[[Path, Options], Outcome]:
             for setting in settings
             for loss in figure.losses
         ]
-        save_figure(panels, out / name)
+        draw(save_figure, panels, out / name)
         claims = figure.judge(rows, settings) + [
             Claim(f"All claims about {panel}.", name.replace("figure", "Figure "), None, why)
             for panel, why in missing.items()

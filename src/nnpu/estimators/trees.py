@@ -31,7 +31,7 @@ class BoostedPU(BasePUClassifier):
 
     Every round grows a tree to the gradient of the nnPU risk of all rows, with Algorithm 1's other
     branch where r < −β; see `nnpu.boosting.PUObjective`. It needs LightGBM
-    (``pip install 'nnpu[trees]'``) to fit, and not to score.
+    to fit, and not to score.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from nnpu.extras import need
 from nnpu.files import atomic_path
 from nnpu.parameters import ParameterError, check_choice, check_count
 
@@ -128,6 +129,7 @@ def save_figure(
     ...     [path.name for path in save_figure([panel], f"{folder}/risk")]
     ['risk.png', 'risk.svg']
     """
+    need("matplotlib", extra="plot", owner="save_figure")
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
