@@ -111,7 +111,7 @@ def train(
         reading_ahead(sample.rows) as table,
         seeded(seed),
         resumable(Run(model, algorithm, options, world), options, identity) as run,
-        progress_bar(epochs, shown=verbose > 0 and world.first) as bar,
+        progress_bar(epochs, shown=verbose > 0 and world.rank == 0) as bar,
     ):
         plan = BatchPlan(
             sample.groups,
@@ -163,7 +163,8 @@ def train_step(
     with world.normalising():
         scores = forward(model, sample.rows.take(rows))
     s = sample.s[rows].to(scores.device)
-    terms = objective.with_pool(world.pool).terms(scores, s)  # line 5: r ≥ −β or not
+    pool = world.part if world.local else world.total
+    terms = objective.with_pool(pool).terms(scores, s)  # line 5: r ≥ −β or not
     optimizer.zero_grad(set_to_none=True)
     # Departs from the paper: with a branch in each process γ discounts its share of the gradient.
     aim = objective.discounted(terms) / world.size if world.local else terms.objective
