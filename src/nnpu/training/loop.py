@@ -17,7 +17,6 @@ from nnpu.training.batches import BatchPlan, automatic_blocks, derive_seed
 from nnpu.training.distributed import ALONE, joined
 from nnpu.training.history import evaluate
 from nnpu.training.identity import run_identity
-from nnpu.training.memory import kept_memory
 from nnpu.training.optimizers import discounted_step, make_optimizer, set_schedule
 from nnpu.training.options import Training
 from nnpu.training.progress import progress_bar
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["forward", "predict_scores", "train", "train_step"]
 
 
-@kept_memory()
 def train(
     model: nn.Module,
     sample: TrainingSample,
