@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-import os
 import reprlib
 import shutil
 import tempfile
@@ -28,6 +27,7 @@ from nnpu.parameters import InputError
 from nnpu.risk import RISKS, Risk
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray

@@ -10,9 +10,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from nnpu.files import partial_folder
 from nnpu.launch import is_first
 from nnpu.parameters import InputError
-from nnpu.training.checkpoint import CheckpointFolder, partial_folder
+from nnpu.training.checkpoint import CheckpointFolder
 from nnpu.training.identity import check_same, difference
 from nnpu.training.options import DEFAULT_TRAINING, Training
 
