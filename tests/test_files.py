@@ -12,7 +12,8 @@ import threading
 
 import pytest
 
-from nnpu.files import TEMPORARY_PREFIX, atomic_path, write_text
+from nnpu.files import TEMPORARY_PREFIX, atomic_path, sync, write_text
+from nnpu.parameters import InputError
 
 
 def names(folder):
@@ -131,3 +132,80 @@ def test_a_folder_in_the_way_is_an_error_and_leaves_nothing_behind(tmp_path):
     with pytest.raises(OSError, match=r"x\.txt"):
         write_text(tmp_path / "x.txt", "x")
     assert names(tmp_path) == ["x.txt"]
+
+
+# Other systems, as far as one can see from here.
+
+
+@pytest.fixture
+def windows(monkeypatch):
+    """Folders cannot be opened, files are synced only if open for writing, POSIX is not there."""
+    opened, synced = os.open, os.fsync
+    writable = set()
+
+    def refusing_open(path, flags, *arguments, **keywords):
+        if os.path.isdir(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        descriptor = opened(path, flags, *arguments, **keywords)
+        (writable.add if flags & (os.O_RDWR | os.O_WRONLY) else writable.discard)(descriptor)
+        return descriptor
+
+    def refusing_sync(descriptor):
+        if descriptor not in writable:
+            raise OSError(9, "Bad file descriptor")
+        synced(descriptor)
+
+    monkeypatch.setattr(os, "open", refusing_open)
+    monkeypatch.setattr(os, "fsync", refusing_sync)
+    for name in ("O_NOFOLLOW", "O_NONBLOCK"):
+        monkeypatch.delattr(os, name)
+
+
+def test_where_folders_cannot_be_opened_files_are_written_all_the_same(windows, tmp_path):
+    write_text(tmp_path / "x.json", "old")
+    assert write_text(tmp_path / "x.json", "new").read_text() == "new"
+    assert names(tmp_path) == ["x.json"]
+
+
+def test_where_folders_cannot_be_opened_models_are_saved_and_loaded(windows, tmp_path):
+    import numpy as np
+
+    from nnpu import LinearPU, load
+
+    X, s = np.array([[2.0], [2.5], [2.2], [-1.0], [-2.0]]), [1, 1, 0, 0, 0]
+    clf = LinearPU(prior=0.4).fit(X, s)
+    for _ in range(2):  # the second replaces the first
+        same = load(clf.save(tmp_path / "model"))
+    assert np.array_equal(same.decision_function(X), clf.decision_function(X))
+    weights = tmp_path / "model" / "model.safetensors"
+    weights.rename(tmp_path / "elsewhere")
+    weights.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match=r"has no file model\.safetensors"):
+        load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(("number", "raised"), [(22, False), (95, False), (5, True), (28, True)])
+def test_a_folder_that_a_file_system_does_not_sync_is_no_error_but_a_broken_disk_is(
+    monkeypatch, tmp_path, number, raised
+):
+    def refuse(descriptor):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    if raised:
+        with pytest.raises(OSError, match=os.strerror(number)):
+            sync(tmp_path)
+    else:
+        sync(tmp_path)
+    (tmp_path / "x").touch()
+    with pytest.raises(OSError, match=os.strerror(number)):
+        sync(tmp_path / "x")
+
+
+def test_nothing_imports_what_only_posix_has():
+    code = """
+        import sys
+        sys.modules["fcntl"] = sys.modules["resource"] = sys.modules["pwd"] = None
+        import nnpu.files, nnpu.estimators.storage, nnpu.training, nnpu.cli
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)

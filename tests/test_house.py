@@ -18,6 +18,7 @@ ROOMS = (
     "parameters",
     "files",
     "extras",
+    "launch",
     "losses",
     "risk",
     "objective",

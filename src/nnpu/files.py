@@ -6,9 +6,10 @@ synced, then renamed. A process that dies while it writes leaves the old file as
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,18 +18,37 @@ from nnpu.parameters import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["TEMPORARY_PREFIX", "FolderLock", "atomic_path", "sync", "write_text"]
+__all__ = ["TEMPORARY_PREFIX", "FolderLock", "atomic_path", "partial_folder", "sync", "write_text"]
 
 TEMPORARY_PREFIX = ".nnpu-tmp-"
+_REFUSED = {errno.EACCES, errno.EBADF, errno.EINVAL, errno.ENOTSUP, errno.EPERM}
+
+
+def partial_folder(target: str | os.PathLike[str]) -> Path:
+    """Return the folder for the checkpoints of what will be `target`.
+
+    >>> partial_folder("models/customers").as_posix()
+    'models/customers.partial'
+    """
+    path = Path(target)
+    return path.with_name(path.name + ".partial")
 
 
 def sync(path: Path) -> None:
-    """Make the operating system put a file, or a folder's list of names, on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
+    """Make the operating system put a file, or a folder's list of names, on the disk.
+
+    Windows opens no folders, and some file systems do not sync them: then nothing is done.
+    """
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        # Windows syncs only what is open for writing.
+        descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        if not path.is_dir() or error.errno not in _REFUSED:
+            raise
 
 
 @contextmanager
@@ -73,63 +93,46 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
 class FolderLock:
     """Makes a folder if need be, and this object its only writer.
 
-    The lock is the operating system's (``flock``): it ends with `release` or with the process,
-    however that dies, so that no lock is ever left behind.
+    The lock is the operating system's: it ends with `release` or with the process, however that
+    dies. Its file stands beside the folder, so that the folder can be renamed or removed while it
+    is locked, and goes with `release`.
 
     Parameters
     ----------
     folder : Path
-        The folder; it gets a file ``lock``.
+        The folder; its lock is the file ``FOLDER.lock``.
 
     Examples
     --------
     >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
+    >>> folder = Path(tempfile.mkdtemp()) / "run"
     >>> lock = FolderLock(folder)
     >>> FolderLock(folder)
     Traceback (most recent call last):
     nnpu.parameters.InputError: ... is in use: another run writes to it. Wait for it or choose
     another folder.
     >>> lock.release()
+    >>> [path.name for path in folder.parent.iterdir()]
+    ['run']
     """
 
-    NAME = "lock"
-
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        while not self._acquire():  # its last owner removed the folder in the meantime
-            pass
+        from filelock import FileLock, Timeout  # here: most of what writes needs no lock
 
-    def _acquire(self) -> bool:
-        import fcntl  # POSIX only, and only here
-
-        self.folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder.with_name(f"{folder.name}.lock")
+        self._lock = FileLock(self._path, timeout=0, thread_local=False)
         try:
-            self._descriptor = os.open(self.folder / self.NAME, os.O_RDWR | os.O_CREAT, 0o644)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            self.release()
+            self._lock.acquire()
+        except Timeout as error:
             raise InputError(
-                f"{self.folder} is in use: another run writes to it. Wait for it or choose another "
+                f"{folder} is in use: another run writes to it. Wait for it or choose another "
                 "folder."
             ) from error
-        if self.is_held():
-            return True
-        self.release()
-        return False
-
-    def is_held(self) -> bool:
-        """Return whether the folder still has the file that is locked: nobody removed it."""
-        try:
-            found = os.stat(self.folder / self.NAME)
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-        mine = os.fstat(self._descriptor)
-        return (found.st_dev, found.st_ino) == (mine.st_dev, mine.st_ino)
+        folder.mkdir(exist_ok=True)  # its last owner may have removed it in the meantime
 
     def release(self) -> None:
         """Let others in."""
-        os.close(self._descriptor)
+        with suppress(OSError):  # Windows removes it when it is closed, which filelock does
+            self._path.unlink()
+        self._lock.release()

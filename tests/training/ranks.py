@@ -23,10 +23,11 @@ from torch import nn
 
 from nnpu import models
 from nnpu.data.rows import as_rows
+from nnpu.launch import is_first
 from nnpu.objective import Objective
 from nnpu.training import Training, TrainingSample, loop, train
 from nnpu.training.checkpoint import CheckpointFolder
-from nnpu.training.distributed import is_first, joined
+from nnpu.training.distributed import joined
 
 RANK = int(os.environ.get("RANK", "0"))
 
@@ -187,7 +188,7 @@ def bounds():
             whole = Objective(0.8).terms(scores, s)
             total = Objective(0.8).with_pool(world.total).terms(scores[mine], s[mine])
             part = Objective(0.8).with_pool(world.part).terms(scores[mine], s[mine])
-            mean = world.mean(part.risk.item())
+            mean = np.mean(world.gather(part.risk.item()))
             found.append([whole.risk.item(), total.risk.item(), mean])
     return torch.tensor(found, dtype=torch.float64)
 
@@ -203,7 +204,10 @@ def counter_example():
             goal.with_pool(pool).terms(scores, s) if pool else goal.terms(scores, s)
             for pool in (None, world.part, world.total)
         )
-        means = [world.mean(terms.negative.clamp(min=0).item()) for terms in (own, part)]
+        means = [
+            float(np.mean(world.gather(terms.negative.clamp(min=0).item())))
+            for terms in (own, part)
+        ]
         return [*means, total.negative.clamp(min=0).item()]
 
 

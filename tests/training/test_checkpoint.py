@@ -8,15 +8,16 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from nnpu.files import TEMPORARY_PREFIX, FolderLock
+from nnpu.files import TEMPORARY_PREFIX, FolderLock, partial_folder
 from nnpu.parameters import InputError
-from nnpu.training.checkpoint import CheckpointFolder, partial_folder
+from nnpu.training.checkpoint import CheckpointFolder
 
 STATE = {
     "epoch": 3,
@@ -75,7 +76,6 @@ def test_two_checkpoints_are_kept(run):
         "0000000002.safetensors",
         "0000000003.json",
         "0000000003.safetensors",
-        "lock",
     ]
 
 
@@ -124,7 +124,7 @@ def test_what_a_dead_writer_left_is_cleaned_at_the_next_start(run):
     for name in (f"{TEMPORARY_PREFIX}aa.json", f"{TEMPORARY_PREFIX}b", "0000000004.safetensors"):
         (run / name).write_bytes(b"half")
     assert loaded_epoch(run) == 3
-    assert len(list(run.iterdir())) == 5
+    assert len(list(run.iterdir())) == 4
     save(run, 4)
     assert loaded_epoch(run) == 4
 
@@ -174,13 +174,61 @@ def test_a_lock_ends_with_its_process_however_that_ends(tmp_path):
     FolderLock(tmp_path).release()
 
 
-def test_a_lock_in_a_folder_that_was_replaced_is_no_longer_held(tmp_path):
+def test_a_lock_stands_beside_its_folder_and_goes_with_it(tmp_path):
+    folder = tmp_path / "model.partial"
+    with CheckpointFolder(folder) as run:
+        assert sorted(path.name for path in tmp_path.iterdir()) == [
+            "model.partial",
+            "model.partial.lock",
+        ]
+        run.save({"epoch": 1})
+        assert not (folder / "lock").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["model.partial"]
+
+
+def test_a_folder_can_be_renamed_while_it_is_locked_and_its_name_stays_taken(tmp_path):
     lock = FolderLock(tmp_path / "run")
-    assert lock.is_held()
     (tmp_path / "run").rename(tmp_path / "moved")
-    assert not lock.is_held()
-    other = FolderLock(tmp_path / "run")
-    assert other.is_held()
-    assert not lock.is_held()
-    other.release()
+    with pytest.raises(InputError, match="in use"):
+        FolderLock(tmp_path / "run")
     lock.release()
+    FolderLock(tmp_path / "run").release()
+
+
+def test_one_of_many_that_come_at_once_gets_the_lock_each_time(tmp_path):
+    """Threads that take and release the lock, which removes its file: never two at a time."""
+    inside, most, taken = 0, 0, 0
+    guard = threading.Lock()
+
+    def work():
+        nonlocal inside, most, taken
+        for _ in range(200):
+            try:
+                lock = FolderLock(tmp_path / "run")
+            except InputError:
+                continue
+            with guard:
+                inside, taken = inside + 1, taken + 1
+                most = max(most, inside)
+            with guard:
+                inside -= 1
+            lock.release()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (most, inside) == (1, 0)
+    assert taken > 0
+    assert not (tmp_path / "run.lock").exists()
+
+
+def test_a_folder_of_version_0_1_0_with_its_lock_inside_goes_on(tmp_path):
+    with CheckpointFolder(tmp_path / "run") as folder:
+        folder.save({"epoch": 1})
+    (tmp_path / "run" / "lock").touch()
+    with CheckpointFolder(tmp_path / "run") as folder:
+        assert folder.load() == {"epoch": 1}
+        folder.remove()
+    assert list(tmp_path.iterdir()) == []

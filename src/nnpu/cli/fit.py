@@ -39,7 +39,8 @@ def fit(
     memory. Column types are inferred and reported.
     In several processes: torchrun --nproc-per-node 2 -m nnpu fit ...
     """
-    from nnpu.estimators.storage import check_target, is_first_process
+    from nnpu.estimators.storage import check_target
+    from nnpu.launch import is_first
     from nnpu.table import TablePU
     from nnpu.table.run import fit_to_folder, model_for
 
@@ -56,7 +57,7 @@ def fit(
         **options,
     }
     command = as_command("fit", str(data), given)
-    talks = not as_json and is_first_process()
+    talks = not as_json and is_first()
     with model_for(model, out, epochs=epochs, parallel=parallel) as chosen, printed_warnings():
         job = TablePU(model=chosen, verbose=int(talks), **job_options(options))
         result = fit_to_folder(
@@ -68,7 +69,7 @@ def fit(
             command=command,
             config=as_toml(command, {"data": str(data), **given}),
         )
-    if as_json and is_first_process():
+    if as_json and is_first():
         click.echo(json.dumps(result, indent=2))
     if talks:
         click.echo(f"Model: {out} (weights, columns, run.toml, log.jsonl)")

@@ -10,10 +10,8 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-import os
 import reprlib
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,10 +22,12 @@ import safetensors.numpy
 from nnpu import __version__
 from nnpu.estimators.untrusted import all_finite, parse_json, read_file, read_tensors
 from nnpu.files import TEMPORARY_PREFIX, sync
+from nnpu.launch import is_first
 from nnpu.parameters import InputError
 from nnpu.risk import RISKS, Risk
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from nnpu.estimators.base import BasePUClassifier
 
-__all__ = ["SCHEMA", "Stored", "check_target", "is_first_process", "load", "save"]
+__all__ = ["SCHEMA", "Stored", "check_target", "load", "save"]
 
 SCHEMA = 1
 _TABLE = "table/"  # before the names of what TablePU keeps
@@ -85,7 +85,7 @@ def save(
         config["table"] = {name: value for name, value in table.items() if name != "columns"}
         tensors = tensors | {f"{_TABLE}{name}": array for name, array in (arrays or {}).items()}
     target = check_target(folder)
-    if not is_first_process():
+    if not is_first():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=TEMPORARY_PREFIX, dir=target.parent))
@@ -186,15 +186,6 @@ def load(
     if not isinstance(about, dict):
         raise InputError(f"{path / _CONFIG} does not describe a table: {reprlib.repr(about)}.")
     return Stored(classifier, {"columns": columns, **about}, arrays)
-
-
-def is_first_process() -> bool:
-    """Return whether this process writes; several that share a training have torch loaded."""
-    if "torch" not in sys.modules and "TORCHELASTIC_RUN_ID" not in os.environ:
-        return True
-    from nnpu.training.distributed import is_first
-
-    return is_first()
 
 
 def _contiguous(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

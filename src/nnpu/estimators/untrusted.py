@@ -6,6 +6,7 @@ executed, and whatever is not exactly as expected is an `InputError`.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["all_finite", "check_history", "parse_json", "read_file", "read_tensors"]
 
 _LARGEST_HEADER = 2 * 2**20  # bytes; twenty thousand tensors
-_NO_LINK, _NO_WAIT = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_NONBLOCK", 0)  # POSIX
+#: Flags that a system may not have: POSIX's against links and pipes, Windows's for plain bytes.
+_FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")
 _DTYPES = {
     "F64": np.float64,
     "F32": np.float32,
@@ -49,7 +51,10 @@ def read_file(path: Path, largest: int) -> bytes:
     """
     try:
         # Not blocking: opening a pipe would wait for somebody to write to it.
-        descriptor = os.open(path, os.O_RDONLY | _NO_LINK | _NO_WAIT)
+        flags = sum(getattr(os, name, 0) for name in _FLAGS)
+        if not hasattr(os, "O_NOFOLLOW") and path.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        descriptor = os.open(path, os.O_RDONLY | flags)
     except OSError as error:
         raise InputError(
             f"{path.parent} is not a model folder: it has no file {path.name} ({error.strerror})."

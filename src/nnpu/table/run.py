@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from nnpu.estimators.evaluation import prior_interval
-from nnpu.estimators.storage import is_first_process
+from nnpu.launch import is_first
 from nnpu.parameters import ParameterError
 from nnpu.table.models import named_model
 from nnpu.table.pages import fit_page
@@ -104,7 +104,7 @@ def fit_to_folder(
 
 
 def _write_report(job: TablePU, data: Path, path: Path, command: str) -> None:
-    if not is_first_process():
+    if not is_first():
         return
     try:
         fit_page(job, title=f"Report: {data.name}", footer=command).save(path)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-__all__ = ["SharedBatchNorm"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-#: From the tensor of one process to what all of them have.
-Together = Callable[[Tensor], Tensor]
+__all__ = ["SharedBatchNorm"]
 
 
 class SharedBatchNorm(TorchFunctionMode):
@@ -24,31 +23,26 @@ class SharedBatchNorm(TorchFunctionMode):
 
     Parameters
     ----------
-    gather : callable
-        Stacks the tensors of all processes, shape (size, …).
     add : callable
-        Adds them up.
+        Adds up the tensors of all processes.
 
     Examples
     --------
     >>> layer = torch.nn.BatchNorm1d(2, affine=False)
-    >>> mine, others = torch.tensor([[0.0, 2.0]]), torch.tensor([4.0, 2.0, 0.0, 0.0, 1.0])
-    >>> with SharedBatchNorm(lambda tensor: torch.stack([tensor, others]), lambda tensor: tensor):
-    ...     layer(mine)  # with a row (4, 2) elsewhere: mean (2, 2), variance (4, 0)
+    >>> others = iter([torch.tensor([4.0, 2.0, 1.0]), torch.tensor([4.0, 0.0])])
+    >>> with SharedBatchNorm(lambda tensor: tensor + next(others)):
+    ...     layer(torch.tensor([[0.0, 2.0]]))  # (4, 2) elsewhere: mean (2, 2), variance (4, 0)
     tensor([[-1.0000,  0.0000]])
     """
 
-    def __init__(self, gather: Together, add: Together) -> None:
+    def __init__(self, add: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
-        self.gather, self.add = gather, add
+        self.add = add
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Replace batch norm; let everything else through."""
-        if func is functional.batch_norm:
-            return self.batch_norm(*args, **(kwargs or {}))
-        return func(*args, **(kwargs or {}))
+        called = self.batch_norm if func is functional.batch_norm else func
+        return called(*args, **(kwargs or {}))
 
     def batch_norm(
         self,
@@ -63,78 +57,48 @@ class SharedBatchNorm(TorchFunctionMode):
     ) -> Tensor:
         """`torch.nn.functional.batch_norm`; in training with the statistics of all rows.
 
-        The parameters are torch's; `x` are this process's rows, of which there may be none. One
-        exchange forwards, one backwards.
+        The parameters are torch's; `x` are this process's rows, of which there may be none. The
+        sums of values and of squared distances from the mean are exchanged, in float64.
         """
         if not training:
             return functional.batch_norm(
                 x, running_mean, running_var, weight, bias, False, momentum, eps
             )
         values = x.to(torch.promote_types(x.dtype, torch.float32))
-        channels = x.shape[1]
-        y, mean, variance, n = _Normalise.apply(  # type: ignore[no-untyped-call]
-            values,
-            values.new_ones(channels) if weight is None else weight,
-            values.new_zeros(channels) if bias is None else bias,
-            eps,
-            self.gather,
-            self.add,
-        )
+        axes = [axis for axis in range(x.ndim) if axis != 1]
+        shape = [-1 if axis == 1 else 1 for axis in range(x.ndim)]
+        count = values.new_tensor([x.numel() // x.shape[1]]).double()
+        sums = self._total(torch.cat([values.sum(axes, dtype=torch.float64), count]))
+        n = sums[-1].detach()
+        if n <= 1:
+            raise ValueError(f"Batch norm needs more than one row to train on, not {int(n)}.")
+        mean = (sums[:-1] / n).to(values.dtype)
+        centred = values - mean.view(shape)
+        squares = self._total(centred.square().sum(axes, dtype=torch.float64))
+        variance = (squares / n).to(values.dtype)
+        y = centred * (variance + eps).rsqrt().view(shape)
+        if weight is not None and bias is not None:
+            y = y * weight.view(shape) + bias.view(shape)
         if running_mean is not None and running_var is not None:
+            unbiased = squares / (n - 1)  # what is kept, as in torch
             with torch.no_grad():
                 running_mean.lerp_(mean.to(running_mean), momentum)
-                unbiased = variance * (n / (n - 1))  # what is kept, as in torch
                 running_var.lerp_(unbiased.to(running_var), momentum)
-        normalised: Tensor = y.to(x.dtype)
-        return normalised
+        return y.to(x.dtype)
+
+    def _total(self, tensor: Tensor) -> Tensor:
+        total: Tensor = _Total.apply(tensor, self.add)  # type: ignore[no-untyped-call]
+        return total
 
 
-class _Normalise(torch.autograd.Function):
-    """y = w (x − mean) / √(variance + ε) + b, per channel, with statistics of all processes.
-
-    Each process contributes its mean and its variance about that mean, which are put together
-    without loss of digits. All passes over x are torch's own: those of batch norm with given
-    statistics, forwards and backwards, and one more for what the statistics have of x.
-    """
+class _Total(torch.autograd.Function):
+    """The sum over all processes; its gradient is the sum of those that all of them have of it."""
 
     @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, eps: float, gather: Together, add: Any
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        channels = x.shape[1]
-        own = x.numel() // channels
-        moments = (
-            torch.batch_norm_update_stats(x, None, None, 0.0) if own else x.new_zeros(2, channels)
-        )
-        parts = gather(torch.cat([*moments, x.new_full((1,), own)]))
-        means, variances, counts = parts.split([channels, channels, 1], dim=1)
-        n = counts.sum()
-        if own <= 1 and n <= 1:
-            raise ValueError(f"Batch norm needs more than one row to train on, not {int(n)}.")
-        shares = counts / n
-        mean = (shares * means).sum(0)
-        away = means - mean
-        variance = (shares * torch.addcmul(variances, away, away)).sum(0)
-        y = torch.batch_norm(x, weight, bias, mean, variance, False, 0.0, eps, False)
-        ctx.save_for_backward(x, weight, mean, variance, n)
-        ctx.eps, ctx.add = eps, add
-        ctx.mark_non_differentiable(mean, variance, n)
-        ctx.set_materialize_grads(False)  # no zeros for the three
-        return y, mean, variance, n
+    def forward(ctx: Any, tensor: Tensor, add: Callable[[Tensor], Tensor]) -> Tensor:
+        ctx.add = add
+        return add(tensor)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor, *others: Tensor) -> tuple[Tensor | None, ...]:
-        x, weight, mean, variance, n = ctx.saved_tensors
-        # With z = (x − mean) slope: w slope ∂y, and this process's sums of z ∂y and of ∂y.
-        back, product, total = torch.ops.aten.native_batch_norm_backward(
-            gradient, x, weight, mean, variance, None, None, False, ctx.eps, [True, True, True]
-        )
-        mean_product, mean_total = ctx.add(torch.stack([product, total])) / n
-        # ∂x = w slope (∂y − mean of ∂y − z · mean of z ∂y)
-        slope = (variance + ctx.eps).rsqrt()
-        scale = weight * slope
-        factor = scale * slope * mean_product
-        constant = torch.addcmul(scale * mean_total, factor, mean, value=-1)
-        shape = [-1 if axis == 1 else 1 for axis in range(x.ndim)]
-        back.addcmul_(x, factor.view(shape), value=-1).sub_(constant.view(shape))
-        return back, product, total, None, None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return ctx.add(gradient), None

@@ -24,21 +24,12 @@ from nnpu.parameters import InputError
 if TYPE_CHECKING:
     import os
 
-__all__ = ["CheckpointFolder", "partial_folder"]
+__all__ = ["CheckpointFolder"]
 
 _KEPT = 2
 _DIGITS = 10
 _SUFFIXES = (".json", ".safetensors")
-
-
-def partial_folder(target: str | os.PathLike[str]) -> Path:
-    """Return the folder for the checkpoints of what will be `target`.
-
-    >>> partial_folder("models/customers").as_posix()
-    'models/customers.partial'
-    """
-    path = Path(target)
-    return path.with_name(path.name + ".partial")
+_OLD_LOCK = "lock"  # version 0.1.0 kept its lock in the folder
 
 
 class CheckpointFolder:
@@ -80,7 +71,7 @@ class CheckpointFolder:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._lock.is_held() and not self._numbers(".json"):
+        if self.path.is_dir() and not self._numbers(".json"):
             self.remove()  # nothing worth a folder
         self._lock.release()
 
@@ -92,7 +83,7 @@ class CheckpointFolder:
         state : mapping
             Tensors, numbers, text, None, and lists, tuples and mappings of these.
         """
-        if not self._lock.is_held():
+        if not self.path.is_dir():
             raise InputError(
                 f"{self.path} was removed while the run was writing its checkpoints there. Start "
                 "again; the run begins anew."
@@ -124,7 +115,6 @@ class CheckpointFolder:
     def remove(self) -> None:
         """Remove the checkpoints, and the folder."""
         self._drop(before=max(self._numbers(".json"), default=0) + 1)
-        (self.path / FolderLock.NAME).unlink()
         self.path.rmdir()
 
     def _read(self, number: int) -> dict[str, Any] | None:
@@ -152,6 +142,7 @@ class CheckpointFolder:
 
     def _clean(self) -> None:
         """Remove what a writer that died left: temporary files, tensors without their JSON."""
+        (self.path / _OLD_LOCK).unlink(missing_ok=True)
         for path in self.path.glob(f"{TEMPORARY_PREFIX}*"):
             path.unlink()
         for number in set(self._numbers(".safetensors")) - set(self._numbers(".json")):
@@ -159,7 +150,7 @@ class CheckpointFolder:
 
     def _strange_names(self) -> list[str]:
         known = (f"{'[0-9]' * _DIGITS}{suffix}" for suffix in _SUFFIXES)
-        patterns = (FolderLock.NAME, f"{TEMPORARY_PREFIX}*", *known)
+        patterns = (_OLD_LOCK, f"{TEMPORARY_PREFIX}*", *known)
         entries = self.path.iterdir() if self.path.is_dir() else ()
         return sorted(e.name for e in entries if not any(e.match(p) for p in patterns))
 

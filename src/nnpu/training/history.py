@@ -109,5 +109,5 @@ class EpochRecord:
                 f"The training risk became {values['risk']} in epoch {epoch}: the run diverged. "
                 "Lower 'lr', or scale the features if the module is your own."
             )
-        corrected = world.mean(self._corrected.values().double().mean().item())
+        corrected = sum(world.gather(self._corrected.values().double().mean().item())) / world.size
         return {f"train_{name}": value for name, value in values.items()} | {"corrected": corrected}

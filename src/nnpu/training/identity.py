@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from nnpu.data.rows import SparseBatch
+from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from nnpu.objective import Objective
+    from nnpu.training.distributed import World
     from nnpu.training.options import Training
     from nnpu.training.sample import TrainingSample
 
-__all__ = ["Identity", "data_digest", "difference", "model_digest", "run_identity"]
+__all__ = ["Identity", "check_same", "data_digest", "difference", "model_digest", "run_identity"]
 
 Identity = dict[str, str]
 
@@ -60,6 +62,19 @@ def difference(mine: Identity, theirs: Identity) -> list[str]:
     ['seed']
     """
     return [name for name in mine if mine[name] != theirs.get(name)]
+
+
+def check_same(mine: Identity, world: World) -> None:
+    """Raise `InputError`, in every process, unless all have the same run before them."""
+    everyones = world.gather(mine)
+    other = [name for name in mine if any(one[name] != mine[name] for one in everyones)]
+    if other:
+        raise InputError(
+            f"The {world.size} processes do not train the same model: the "
+            f"{' and the '.join(other)} differ{'s' if len(other) == 1 else ''} between them. "
+            "Give every process the same data and the same parameters, with an int as "
+            "random_state; each takes its own share of every mini-batch by itself."
+        )
 
 
 def data_digest(sample: TrainingSample, *, chunk: int = 4096) -> str:

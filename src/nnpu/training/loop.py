@@ -17,7 +17,6 @@ from nnpu.training.batches import BatchPlan, automatic_blocks, derive_seed
 from nnpu.training.distributed import ALONE, joined
 from nnpu.training.history import evaluate
 from nnpu.training.identity import run_identity
-from nnpu.training.memory import kept_memory
 from nnpu.training.optimizers import discounted_step, make_optimizer, set_schedule
 from nnpu.training.options import Training
 from nnpu.training.progress import progress_bar
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["forward", "predict_scores", "train", "train_step"]
 
 
-@kept_memory()
 def train(
     model: nn.Module,
     sample: TrainingSample,
@@ -111,7 +109,7 @@ def train(
         reading_ahead(sample.rows) as table,
         seeded(seed),
         resumable(Run(model, algorithm, options, world), options, identity) as run,
-        progress_bar(epochs, shown=verbose > 0 and world.first) as bar,
+        progress_bar(epochs, shown=verbose > 0 and world.rank == 0) as bar,
     ):
         plan = BatchPlan(
             sample.groups,
@@ -163,7 +161,8 @@ def train_step(
     with world.normalising():
         scores = forward(model, sample.rows.take(rows))
     s = sample.s[rows].to(scores.device)
-    terms = objective.with_pool(world.pool).terms(scores, s)  # line 5: r ≥ −β or not
+    pool = world.part if world.local else world.total
+    terms = objective.with_pool(pool).terms(scores, s)  # line 5: r ≥ −β or not
     optimizer.zero_grad(set_to_none=True)
     # Departs from the paper: with a branch in each process γ discounts its share of the gradient.
     aim = objective.discounted(terms) / world.size if world.local else terms.objective

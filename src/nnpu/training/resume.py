@@ -10,10 +10,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from nnpu.files import partial_folder
+from nnpu.launch import is_first
 from nnpu.parameters import InputError
-from nnpu.training.checkpoint import CheckpointFolder, partial_folder
-from nnpu.training.distributed import is_first
-from nnpu.training.identity import difference
+from nnpu.training.checkpoint import CheckpointFolder
+from nnpu.training.identity import check_same, difference
 from nnpu.training.options import DEFAULT_TRAINING, Training
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def resumable(run: Run, options: Training, identity: Callable[[], Identity]) -> 
     world = run.world
     kept = options.checkpoint is not None
     me = identity() if kept or world.size > 1 else {}
-    world.check_same(me | {"checkpoint option": f"{kept}, {options.keep_checkpoint}"})
+    check_same(me | {"checkpoint option": f"{kept}, {options.keep_checkpoint}"}, world)
     if options.checkpoint is None:
         yield run
         return
@@ -120,7 +121,7 @@ class _FirstsFolder:
         self._folder = CheckpointFolder(self.path)
 
     def __exit__(self, *error: object) -> None:
-        if self._world.first:
+        if self._world.rank == 0:
             self._folder.__exit__(*error)
 
     def load(self) -> dict[str, Any] | None:

@@ -19,7 +19,6 @@ from nnpu.paper.speed.contest import Contender, contest
 from nnpu.parameters import InputError
 from nnpu.training import Training
 from nnpu.training.batches import automatic_blocks
-from nnpu.training.memory import kept_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,7 +103,6 @@ def check_room(folder: Path, size: int) -> None:
         )
 
 
-@kept_memory()  # at whose end all is given back: it is not the training's
 def _write(folder: Path, n_rows: int, n_features: int, *, parquet: bool) -> None:
     """Write the same numbers as one NPY file and as a folder of Parquet files."""
     import pyarrow as pa

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from nnpu.data.rows import as_rows
+from nnpu.launch import is_first
 from nnpu.models import mlp
 from nnpu.objective import Objective
 from nnpu.paper.speed import Shape
 from nnpu.training import Training, TrainingSample, train
-from nnpu.training.distributed import is_first
 
 if TYPE_CHECKING:
     from nnpu.paper.results import Row
