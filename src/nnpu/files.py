@@ -86,7 +86,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
     """Write a text file atomically, in UTF-8, and return its path."""
     with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
     return Path(path)
 
 

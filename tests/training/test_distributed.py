@@ -276,7 +276,7 @@ def test_the_command_line_fits_in_two_processes_and_prints_once(pair):
     assert pair.printed.count("Model: ") == 1
     assert pair.errors.count("epoch 2/2") == 1
     folder = pair.folder / "from-the-command-line"
-    assert len(nnpu.load(folder).history_) == 2
+    assert len(nnpu.load(folder).classifier_.history_) == 2
     written = (folder / "run.toml").read_text()
     assert 'parallel = "local"' in written
     assert written.startswith("# torchrun --nproc-per-node 2 -m nnpu fit ")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import os
 import sys
 from typing import Any
@@ -63,6 +64,9 @@ def cli() -> None:
 
 def main(args: list[str] | None = None) -> Any:
     """Run the command line; the exit status is 0, 2 for an input error, 130 for Ctrl-C."""
+    for stream in (sys.stdout, sys.stderr):  # a locale that cannot write ü must not cost a model
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         args = sys.argv[1:] if args is None else args
         return cli.main(args=args or ["--help"], prog_name="nnpu", standalone_mode=False)
@@ -73,6 +77,8 @@ def main(args: list[str] | None = None) -> Any:
     except click.UsageError as error:
         hint = f" See '{error.ctx.command_path} --help'." if error.ctx else ""
         _fail(error.format_message() + hint, 2)
+    except BrokenPipeError:  # whoever read our output has gone: all files are written
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         advice = "; make room, or choose another place" if error.errno in _NO_PLACE else ""
         where = f"{error.filename}: " if error.filename else ""

@@ -21,25 +21,31 @@ __all__ = ["predict"]
     type=click.Path(path_type=Path),
     default=Path("predictions.csv"),
     show_default=True,
-    help="File to write, .csv or .parquet.",
+    help="File to write, .csv or .parquet; - is standard output.",
+)
+@click.option(
+    "--escape-formulas",
+    is_flag=True,
+    help="Put an apostrophe before ids that a spreadsheet would run as a formula.",
 )
 @json_option
-def predict(model_dir: Path, data: Path, out: Path, as_json: bool) -> None:
+def predict(model_dir: Path, data: Path, out: Path, escape_formulas: bool, as_json: bool) -> None:
     """Score every row of DATA with the model in MODEL_DIR.
 
     One row for each row of DATA, in its order: the id column if there is one, score, probability,
     prediction (1 or 0). CSV and Parquet, a file or a folder of files, are streamed: memory does
-    not grow with the data.
+    not grow with the data. DATA may be -, standard input as CSV.
     """
     from nnpu.table import load_table, write_predictions
     from nnpu.table.predictions import check_out
 
     check_out(out, data)
     check_writable(out)
-    written = write_predictions(load_table(model_dir), data, out)
+    model = load_table(model_dir)
+    written = write_predictions(model, data, out, escape_formulas=escape_formulas)
+    to_stdout = str(out) in ("-", "/dev/stdout")
     if as_json:
-        click.echo(json.dumps({"out": str(out), **written._asdict()}))
+        click.echo(json.dumps({"out": str(out), **written._asdict()}), err=to_stdout)
     else:
-        click.echo(
-            f"{written.rows:,} rows, {written.positives:,} of them predicted positive: {out}"
-        )
+        rows, positives = written
+        click.echo(f"{rows:,} rows, {positives:,} predicted positive: {out}", err=to_stdout)

@@ -95,7 +95,7 @@ def save(
         _check_sizes(temporary)
         _write(temporary / _SUMS, _sums(temporary).encode())
         for name, text in (notes or {}).items():
-            _write(temporary / name, text.encode())
+            _write(temporary / name, text.encode(errors="backslashreplace"))
         sync(temporary)
         temporary.chmod(0o755)
         _replace(temporary, target)

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
 import sys
+import tempfile
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from nnpu.files import atomic_path
 from nnpu.parameters import InputError
+from nnpu.table.columns.cells import is_string
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from nnpu.data.streams import Batch
     from nnpu.table.table_pu import TablePU
 
-__all__ = ["Written", "write_predictions"]
+__all__ = ["Written", "check_out", "write_predictions"]
+
+_OURS = ("score", "probability", "prediction")
 
 _EVERY = 60.0  # seconds between two lines about a long run
 
@@ -35,7 +40,9 @@ class Written(NamedTuple):
     positives: int
 
 
-def write_predictions(model: TablePU, data: Path, out: Path) -> Written:
+def write_predictions(
+    model: TablePU, data: Path, out: Path, *, escape_formulas: bool = False
+) -> Written:
     """Score every row of a file and write id, score, probability and prediction.
 
     Parameters
@@ -45,13 +52,17 @@ def write_predictions(model: TablePU, data: Path, out: Path) -> Written:
     data : Path
         The table; CSV and Parquet are streamed, so that memory does not grow with the file.
     out : Path
-        A .csv or .parquet file. It appears when all rows are written.
+        A .csv or .parquet file, which appears when all rows are written; ``-`` is standard
+        output, as CSV. A pipe is written to as it is.
+    escape_formulas : bool, default=False
+        Put an apostrophe before ids that a spreadsheet would run as a formula.
     """
     check_out(out, data)
     rows = positives = 0
-    with _row_counter(data.name) as count:
+    with _readable(data) as source, _row_counter(data.name) as count:
         batches = (
-            _record_batch(model, batch, scores, count) for batch, scores in model.scored(data)
+            _record_batch(model, batch, scores, count, escape_formulas)
+            for batch, scores in model.scored(source)
         )
         first = next(batches)  # a fault of the file mostly shows here
         with _writer(out, first.schema) as write:
@@ -65,6 +76,10 @@ def write_predictions(model: TablePU, data: Path, out: Path) -> Written:
 
 def check_out(out: Path, data: Path) -> None:
     """Raise `InputError` if predictions cannot be written there."""
+    if str(out) == "-" or out.is_fifo() or str(out) == "/dev/stdout":
+        return
+    if out.is_symlink() and not out.exists():
+        raise InputError(f"{out} is a link to nothing; remove it or choose another --out.")
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"{out}: predictions are written as .csv or .parquet; change --out.")
     if out.exists() and (out.is_dir() or out.samefile(data)):
@@ -72,14 +87,26 @@ def check_out(out: Path, data: Path) -> None:
 
 
 def _record_batch(
-    model: TablePU, batch: Batch, scores: NDArray[np.float32], count: Callable[[int], None]
+    model: TablePU,
+    batch: Batch,
+    scores: NDArray[np.float32],
+    count: Callable[[int], None],
+    escape_formulas: bool,
 ) -> Any:
     """As predict_proba and predict would have it, without scoring the rows again."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     count(batch.n_rows)
-    ids = model.columns_.ids(batch)
-    columns = {} if ids is None else {model.columns_.id_name: ids}
+    ids, name = model.columns_.ids(batch), model.columns_.id_name
+    if name in _OURS:
+        raise InputError(
+            f"The id column is called {name!r}, as a column of the predictions is. Rename it in "
+            "the table and fit again."
+        )
+    if ids is not None and escape_formulas and is_string(ids.type):
+        ids = pc.replace_substring_regex(ids, r"^([=+\-@\t\r])", r"'\1")
+    columns = {} if ids is None else {name: ids}
     return pa.record_batch(
         columns
         | {
@@ -96,7 +123,7 @@ def _writer(out: Path, schema: Any) -> Iterator[Any]:
     import pyarrow.csv
     import pyarrow.parquet
 
-    with atomic_path(out) as temporary, temporary.open("wb") as stream:
+    with _opened(out) as stream:
         if out.suffix.lower() == ".parquet":
             with pyarrow.parquet.ParquetWriter(stream, schema) as parquet:
                 yield parquet.write_batch
@@ -107,6 +134,33 @@ def _writer(out: Path, schema: Any) -> Iterator[Any]:
             options = pyarrow.csv.WriteOptions(include_header=False)
             with pyarrow.csv.CSVWriter(stream, schema, write_options=options) as text:
                 yield text.write_batch
+
+
+@contextmanager
+def _opened(out: Path) -> Iterator[IO[bytes]]:
+    """Open standard output, a pipe, or a file that appears when it is complete."""
+    if str(out) in ("-", "/dev/stdout"):
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    elif out.is_fifo():
+        with out.open("wb") as stream:
+            yield stream
+    else:
+        with atomic_path(out) as temporary, temporary.open("wb") as stream:
+            yield stream
+
+
+@contextmanager
+def _readable(data: Path) -> Iterator[Path]:
+    """Yield the file, or a copy of standard input, which can be read only once."""
+    if str(data) != "-":
+        yield data
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "standard input.csv"
+        with copy.open("wb") as stream:
+            shutil.copyfileobj(sys.stdin.buffer, stream)
+        yield copy
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -24,7 +26,6 @@ from nnpu.table.labelled import as_batch, check_labels, is_path, read_labels
 from nnpu.table.models import prepared, watched
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
@@ -364,8 +365,13 @@ class TablePU(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = len(self.columns_.columns)
 
     def _say(self, *lines: str) -> None:
-        if self.verbose:
+        if not self.verbose:
+            return
+        try:
             print(*lines, sep="\n", flush=True)
+        except BrokenPipeError:  # nobody reads on: the work is not lost for that
+            self.verbose = 0
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _source(table: Any) -> str:
