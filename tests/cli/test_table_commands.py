@@ -109,7 +109,7 @@ def test_predictions_as_parquet_hold_the_same_numbers(tmp_path, model, people):
 
 def test_unseen_categories_and_missing_cells_are_scored(tmp_path, model):
     new = tmp_path / "new.csv"
-    new.write_text("age,town,member\n40,Atlantis,yes\n,,\n40,Ulm,perhaps\n")
+    new.write_text("age,town,member\n40,Atlantis,yes\n,,\n40,Ulm,unknown\n")
     assert np.isfinite(column(predict(model, new, tmp_path / "p.csv"), "score")).all()
 
 
@@ -169,7 +169,7 @@ def test_fit_says_what_it_does_before_it_does_it(tmp_path, people, capsys):
     assert "--sampling two-sample" in lines[0]
     assert "120, of which 20 are labelled; 24 are set aside" in lines[1]
     told = {line.split()[0]: line for line in lines[3:7]}
-    assert "passed through" in told["id"]
+    assert "copied to the predictions" in told["id"]
     assert "median" in told["age"]
     assert "2 categories, missing as one more" in told["town"]
     assert "yes or no" in told["member"]

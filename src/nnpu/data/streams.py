@@ -40,6 +40,8 @@ class Batch:
         Number of rows of the file before these.
     source : str
         Path of the file.
+    decimal : {".", ","}, optional
+        Decimal mark of numbers that are strings, if it is known.
     """
 
     columns: dict[str, Any]
@@ -47,6 +49,7 @@ class Batch:
     n_rows: int
     first: int
     source: str
+    decimal: str | None = None
 
     @property
     def names(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Cells as users write them: which are missing, which are numbers, which label a row."""
+"""Cells as people write them: which are missing, which are strings, which are distinct."""
 
 from __future__ import annotations
 
@@ -12,152 +12,86 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "LARGEST",
-    "as_numbers",
     "as_text",
-    "as_truth",
     "check_type",
+    "counted",
     "distinct",
+    "is_missing_word",
     "is_plain",
     "is_string",
-    "label_codes",
+    "is_temporal",
 ]
 
-#: What stands for "not known" in a table; "?" is the census files' way.
-_MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "none")
-_TRUE = ("true", "yes", "t", "y")
-_FALSE = ("false", "no", "f", "n")
-LARGEST = float(np.finfo(np.float32).max)
+#: What stands for "not known" in any column; "?" is the census files' way.
+_MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "<NA>", "NaT")
+_NONE = ("None", "none")
+#: What stands for it among numbers and dates, where a word cannot be a value.
+_NO_VALUE = (
+    "(?i)^([-\u2013\u2014.*_?]+|n[.]?a[.]?n?|n/a|#n/?a|null|none|nil|nothing|unknown|unk|undefined|missing|"
+    "not (known|available|applicable|given)|tbd|unbekannt|k[.]?a[.]?|keine( angabe)?|inconnu|"
+    "desconocido|#(value|div/0|ref|num|name)[!?]?)$"
+)
 
 
-def as_text(cells: Any) -> Any:
-    """Return cells as strings without surrounding spaces; a missing one is null.
+def as_text(cells: Any, *, none_is_missing: bool = False) -> Any:
+    """Return cells as strings without surrounding spaces, missing ones as null.
+
+    Parameters
+    ----------
+    cells : pyarrow array
+        Any cells that `is_plain` accepts.
+    none_is_missing : bool, default=False
+        Whether the word "none" is a missing cell rather than a value.
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> as_text(pa.array([" a", "?", None])).to_pylist()
-    ['a', None, None]
+    >>> as_text(pa.array([" a", "?", "none", None])).to_pylist()
+    ['a', None, 'none', None]
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if pa.types.is_dictionary(cells.type):
         cells = cells.dictionary_decode()
+    if pa.types.is_floating(cells.type):
+        cells = _whole(cells)
+    if pa.types.is_null(cells.type):
+        return pa.nulls(len(cells), pa.large_string())
     text = pc.utf8_trim_whitespace(cells.cast(pa.large_string()))
-    missing = pc.is_in(text, pa.array(_MISSING, pa.large_string()))
+    words = _MISSING + (_NONE if none_is_missing else ())
+    missing = pc.is_in(text, pa.array(words, pa.large_string()))
     return pc.if_else(missing, pa.scalar(None, pa.large_string()), text)
 
 
-def as_numbers(cells: Any, name: str, first: int = 0) -> NDArray[np.float64]:
-    """Return cells as numbers, a missing one as NaN.
-
-    Parameters
-    ----------
-    cells : pyarrow array
-        Strings or numbers.
-    name : str
-        Name of the column, for messages.
-    first : int
-        Number of rows before these, for messages.
-
-    Raises
-    ------
-    InputError
-        If a cell is no number, or one that float32 cannot hold.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> as_numbers(pa.array(["1.5", "NA"]), "age")
-    array([1.5, nan])
-    """
+def _whole(cells: Any) -> Any:
+    """Return whole numbers as integers: a gap makes pandas store 7 as 7.0, which is still 7."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    if is_string(cells.type):
-        try:
-            numbers = cells.cast(pa.float64())  # quick; what it does not take may still be clean
-        except pa.ArrowInvalid:
-            numbers = _clean_numbers(as_text(cells), name, first)
-    else:
-        numbers = cells.cast(pa.float64(), safe=False)
-    values: NDArray[np.float64] = numbers.to_numpy(zero_copy_only=False)
-    too_large = np.flatnonzero(np.abs(values) > LARGEST)  # False for NaN
-    if too_large.size:
-        raise InputError(
-            f"Column {name!r}, row {first + int(too_large[0]) + 1}: a number is too large (over "
-            f"{LARGEST:.1e}); correct it or leave the cell empty."
-        )
-    return values
-
-
-def _clean_numbers(cells: Any, name: str, first: int) -> Any:
-    import pyarrow as pa
-
+    values = pc.if_else(pc.is_nan(cells), pa.scalar(None, cells.type), cells)
     try:
-        return cells.cast(pa.float64())
-    except pa.ArrowInvalid:
-        row, cell = _first_non_number(cells)
-        raise InputError(
-            f"Column {name!r}, row {first + row + 1}: {cell!r} is not a number, as the column "
-            "was in fit; correct it or leave the cell empty."
-        ) from None
+        return values.cast(pa.int64())
+    except pa.ArrowInvalid:  # a fraction, or beyond 64 bits
+        return cells
 
 
-def as_truth(cells: Any, name: str, first: int = 0) -> NDArray[np.float64]:
-    """Return yes/no cells as 1 and 0, a missing or unknown one as NaN.
+def is_missing_word(text: Any) -> NDArray[np.bool_]:
+    """Return which strings say that a number or a date is not known.
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> as_truth(pa.array(["Yes", "no", ""]), "smoker")
-    array([ 1.,  0., nan])
+    >>> is_missing_word(pa.array(["-", "unknown", "none", "7"])).tolist()
+    [True, True, True, False]
     """
-    if not is_string(cells.type):
-        numbers = as_numbers(cells, name, first)
-        return np.where((numbers == 0) | (numbers == 1), numbers, np.nan)
-    values, inverse = distinct(cells)
-    codes = [
-        1.0 if value.lower() in _TRUE else 0.0 if value.lower() in _FALSE else np.nan
-        for value in values
-    ]
-    return np.array([*codes, np.nan])[inverse]
+    import pyarrow.compute as pc
+
+    found = pc.fill_null(pc.match_substring_regex(text, _NO_VALUE), False)
+    return np.asarray(found, dtype=bool)
 
 
-def label_codes(cells: Any, name: str, source: str, first: int = 0) -> NDArray[np.int8]:
-    """Return PU labels: 1 for 1/true/yes, 0 for 0/false/no and missing cells, −1 for −1.
-
-    Parameters
-    ----------
-    cells : pyarrow array
-        The label column.
-    name, source, first : str, str, int
-        Name of the column, of the file, and number of rows before these, for messages.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> label_codes(pa.array(["yes", "", "0", "-1"]), "s", "table.csv")
-    array([ 1,  0,  0, -1], dtype=int8)
-    """
-    import pyarrow as pa
-
-    check_type(name, cells.type)
-    if pa.types.is_boolean(cells.type):
-        cells = cells.cast(pa.uint8())
-    values, inverse = distinct(cells)
-    codes = [_label(value) for value in values]
-    if None in codes:
-        wrong = codes.index(None)
-        row = first + int(np.argmax(inverse == wrong)) + 1
-        raise InputError(
-            f"{source}: the label column {name!r} holds {values[wrong]!r} (row {row}); a label is "
-            "1/true/yes, or 0/false/no/empty for unknown, or -1 for a known negative."
-        )
-    return np.array([*codes, 0], dtype=np.int8)[inverse]
-
-
-def distinct(cells: Any) -> tuple[list[str], NDArray[np.intp]]:
+def distinct(cells: Any, *, none_is_missing: bool = False) -> tuple[list[str], NDArray[np.intp]]:
     """Return the distinct strings and each cell's place among them, −1 for a missing one.
 
     Examples
@@ -166,22 +100,17 @@ def distinct(cells: Any) -> tuple[list[str], NDArray[np.intp]]:
     >>> distinct(pa.array(["b", None, "a", "b"]))
     (['b', 'a'], array([ 0, -1,  1,  0]))
     """
+    values, places = counted(as_text(cells, none_is_missing=none_is_missing))
+    return values.to_pylist(), places
+
+
+def counted(text: Any) -> tuple[Any, NDArray[np.intp]]:
+    """Return the distinct values of an array, still as an array, and each cell's place."""
     import pyarrow.compute as pc
 
-    encoded = as_text(cells).dictionary_encode()
+    encoded = text.dictionary_encode()
     places = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
-    return encoded.dictionary.to_pylist(), places.astype(np.intp)
-
-
-def _label(value: str) -> int | None:
-    lower = value.lower()
-    if lower in _TRUE or lower in _FALSE:
-        return int(lower in _TRUE)
-    try:
-        number = float(lower)
-    except ValueError:
-        return None
-    return int(number) if number in (1, 0, -1) else None
+    return encoded.dictionary, places.astype(np.intp)
 
 
 def is_string(kind: Any) -> bool:
@@ -190,47 +119,39 @@ def is_string(kind: Any) -> bool:
 
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(test(kind) for test in tests)
+
+
+def is_temporal(kind: Any) -> bool:
+    """Return whether a pyarrow type is that of dates, times or both (not of durations)."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_temporal(kind) and not _is_span(kind))
+
+
+def _is_span(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_duration(kind) or pa.types.is_interval(kind))
 
 
 def is_plain(kind: Any) -> bool:
-    """Return whether cells of a pyarrow type are numbers, strings, yes or no, or nothing."""
+    """Return whether cells of a pyarrow type are numbers, strings, dates, yes or no, or nothing."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     types = pa.types
     numbers = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal)
-    return is_string(kind) or any(test(kind) for test in (*numbers, types.is_null))
+    others = (types.is_null, types.is_duration, is_temporal, is_string)
+    return any(test(kind) for test in (*numbers, *others))
 
 
 def check_type(name: str, kind: Any) -> None:
-    """Raise `InputError` for a column that holds dates, or something that is no cell at all."""
-    import pyarrow as pa
-
-    if pa.types.is_temporal(kind):
-        raise InputError(dates_refused(name, str(kind)))
+    """Raise `InputError` for a column whose cells are lists, bytes or the like."""
     if not is_plain(kind):
         raise InputError(
-            f"Column {name!r} holds {kind} cells; turn it into numbers or strings, or leave it out "
+            f"Column {name!r} holds {kind} cells; turn it into numbers or strings, or exclude it "
             f"with --drop {name}."
         )
-
-
-def dates_refused(name: str, example: str) -> str:
-    """Say why dates are no features, and what to do."""
-    return (
-        f"Column {name!r} holds dates ({example}), whose meaning cannot be guessed; turn it into a "
-        f"number, such as days before today or the month, or leave it out with --drop {name}."
-    )
-
-
-def _first_non_number(cells: Any) -> tuple[int, str]:
-    import pyarrow as pa
-
-    for row, cell in enumerate(cells):
-        try:
-            cell.cast(pa.float64())
-        except pa.ArrowInvalid:
-            return row, str(cell.as_py())[:40]
-    return 0, ""

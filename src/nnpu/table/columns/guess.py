@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.parameters import InputError
+from nnpu.table.columns.base import TOLERATED, percent
 from nnpu.table.columns.cells import (
-    as_numbers,
     as_text,
     check_type,
-    dates_refused,
+    counted,
+    is_missing_word,
     is_plain,
     is_string,
+    is_temporal,
 )
 from nnpu.table.columns.kinds import (
-    BUCKETS,
     MOST_CATEGORIES,
     Boolean,
     Category,
     Column,
+    Date,
     Dropped,
     Number,
     Text,
 )
+from nnpu.table.columns.numbers import as_numbers, decimal_mark, spelled_numbers
+from nnpu.table.columns.spellings import day_first, spelled_dates
+from nnpu.table.columns.truth import are_truth_words
 
-__all__ = ["fit_column", "is_id"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["fit_column", "is_id", "is_unique"]
 
 _ID_NAMES = {"", "id", "index", "key", "uuid", "unnamed: 0"}  # pandas writes its index as ""
-_BOOLEANS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
-_DATE = (
-    r"^(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\d{1,2}/\d{1,2}/\d{2})"
-    r"([ T]\d{1,2}:\d{2}.*)?$"
-)
+_TIME_NAMES = ("time", "date", "epoch", "stamp", "_at", "_ts", "_ns", "_us", "_ms")
+_FEW = 1000  # distinct values up to which a column that is stored as categories has them
+_PROBE = 5000  # distinct values that are looked at first
+_LEAST_DATES = 3  # numbers such as 20240103 that must all be dates to be taken for dates
+NO_VALUE = "no cell has a value"
+SAME = "every row has the same value"
+OWN = "nearly every row has a value of its own"
 
 
 def is_id(name: str, cells: Any) -> bool:
@@ -59,7 +68,7 @@ def is_unique(cells: Any) -> bool:
     return bool(text.null_count == 0 and pc.count_distinct(text).as_py() == len(text))
 
 
-def fit_column(name: str, cells: Any, rows: Any) -> Column:
+def fit_column(name: str, cells: Any, rows: Any, decimal: str | None = None) -> Column:
     """Choose the kind by all cells and fit it to the training rows.
 
     Parameters
@@ -70,82 +79,182 @@ def fit_column(name: str, cells: Any, rows: Any) -> Column:
         Its cells, of all rows: a kind that suited the training rows alone could fail on others.
     rows : ndarray of int
         The training rows.
+    decimal : {".", ","}, optional
+        The decimal mark; by default the one that makes more of the cells numbers.
 
     Raises
     ------
     InputError
-        If the column holds dates, or something that is no cell at all.
+        If the column holds lists, bytes or the like.
 
     Examples
     --------
     >>> import pyarrow as pa
     >>> fit_column("age", pa.array(["31", "45", ""]), np.arange(3)).told()
-    'number; a missing one becomes the median 38, and a column says so'
+    'number; missing cells get the median 38 and a flag'
     """
+    import pyarrow as pa
+
     check_type(name, cells.type)
-    training = cells.take(rows)
-    if not is_string(cells.type):
-        return _fit_typed(name, cells, training)
-    text = as_text(cells)
-    values = text.drop_null().unique()
-    if len(values) == 0:
-        return Dropped(name, "no cell has a value")
-    if len(values) == 1 and text.null_count == 0:
-        return Dropped(name, "every row has the same value")
-    lower = {value.lower() for value in values[:3].to_pylist()}
-    if len(values) <= 2 and any(lower <= names for names in _BOOLEANS):
-        return Boolean.fit(name, training)
-    if _are_numbers(values):
-        as_numbers(cells, name)  # says which row holds one that is too large
-        return Number.fit(name, training)
-    _refuse_dates(name, values)
-    return _fit_strings(name, text, values, training)
+    if pa.types.is_dictionary(cells.type):
+        present = len(cells) - cells.null_count
+        if 1 < len(cells.unique().drop_null()) <= min(_FEW, present / 2):
+            return Category.fit(name, cells.take(rows))
+        cells = cells.dictionary_decode()
+    if is_string(cells.type):
+        return _fit_strings(name, cells, cells.take(rows), decimal)
+    return _fit_typed(name, cells, cells.take(rows))
 
 
 def _fit_typed(name: str, cells: Any, training: Any) -> Column:
-    """Fit a column that is stored as numbers or booleans."""
+    """Fit a column that is stored as numbers, dates or booleans."""
     import pyarrow as pa
 
     if pa.types.is_null(cells.type) or cells.null_count == len(cells):
-        return Dropped(name, "no cell has a value")
+        return Dropped(name, NO_VALUE)
     if len(cells.unique()) == 1:
-        return Dropped(name, "every row has the same value")
+        return Dropped(name, SAME)
     if pa.types.is_boolean(cells.type):
         return Boolean.fit(name, training)
-    as_numbers(cells, name)
+    if is_temporal(cells.type):
+        return Date.fit(name, training)
+    if pa.types.is_integer(cells.type):
+        text = as_text(cells)
+        values, places = counted(text)
+        if (special := _special_digits(name, text, values, places, training)) is not None:
+            return special
+    as_numbers(cells, name)  # says which row holds one that is too large
     return Number.fit(name, training)
 
 
-def _are_numbers(values: Any) -> bool:
-    import pyarrow as pa
+def _fit_strings(name: str, cells: Any, training: Any, decimal: str | None) -> Column:
+    """Tell truth, numbers and dates from words."""
+    text = as_text(cells)
+    values, places = counted(text)
+    if len(values) == 0:
+        return Dropped(name, NO_VALUE)
+    if len(values) == 1 and text.null_count == 0:
+        return Dropped(name, SAME)
+    if len(values) <= 2 and are_truth_words(values.to_pylist()):
+        return Boolean.fit(name, training)
+    special = _special_digits(name, text, values, places, training)
+    if special is not None:
+        return special
+    probe = values.take(np.linspace(0, len(values) - 1, min(len(values), _PROBE)).astype(int))
+    mark, remark = (decimal, "") if decimal else _decimal(probe)
+    if _are_some(spelled_numbers(probe, mark), probe):
+        right = np.isfinite(spelled_numbers(values, mark))
+        mostly, note = _mostly(right, values, places, "numbers")
+        if mostly:
+            as_numbers(cells, name, decimal=mark)  # says which row holds one that is too large
+            return Number.fit(name, training, mark, _joined(remark, note))
+    order, proven = day_first(values)
+    if _are_some(spelled_dates(probe, order), probe):
+        right = ~np.isnan(spelled_dates(values, order))
+        mostly, note = _mostly(right, values, places, "dates")
+        if mostly:
+            return Date.fit(name, training, order, _joined(_order_words(order, proven), note))
+    return _fit_words(name, text, values, training)
 
-    try:
-        values.cast(pa.float64())
-    except pa.ArrowInvalid:
-        return False
-    return True
+
+def _are_some(found: NDArray[np.float64], probe: Any) -> bool:
+    """Return whether it is worth looking at all values: most of those looked at were read."""
+    return bool((~np.isnan(found)).sum() >= 0.5 * (~is_missing_word(probe)).sum())
 
 
-def _refuse_dates(name: str, values: Any) -> None:
+def _special_digits(
+    name: str, text: Any, values: Any, places: NDArray[np.intp], training: Any
+) -> Column | None:
+    """Return what digits are that are no number: dates, codes, ids; None if they may be one."""
     import pyarrow.compute as pc
 
-    looked_at = values[:1000]
-    if pc.all(pc.match_substring_regex(looked_at, _DATE)).as_py():
-        raise InputError(dates_refused(name, repr(looked_at[0].as_py())))
+    digits = np.asarray(pc.match_substring_regex(values, r"^\d+$"), dtype=bool)
+    if not digits.all():
+        if digits.mean() < 1 - TOLERATED:
+            return None
+        digits[is_missing_word(values)] = True
+        if not digits.all():
+            return None
+    if len(values) >= _LEAST_DATES:
+        eight = pc.match_substring_regex(values, r"^(19|20)\d{6}$")
+        if pc.all(eight).as_py() and not np.isnan(spelled_dates(values, None)).any():
+            return Date.fit(name, training)
+    lengths = pc.utf8_length(values)
+    long = pc.quantile(lengths, 0.5)[0].as_py() >= 16 and not _is_time(name)
+    zeros = pc.any(pc.match_substring_regex(values, r"^0\d+$")).as_py()
+    if not long and not zeros:
+        return None
+    return _fit_words(name, text, values, training)
 
 
-def _fit_strings(name: str, text: Any, values: Any, training: Any) -> Column:
+def _is_time(name: str) -> bool:
+    lower = name.lower()
+    return any(part in lower for part in _TIME_NAMES) or lower == "ts"
+
+
+def _decimal(values: Any) -> tuple[str, str]:
+    """Return the decimal mark of strings, and what to say if it could be the other."""
+    import pyarrow.compute as pc
+
+    mark = decimal_mark(values)
+    if mark == ",":
+        return mark, ""
+    if pc.any(pc.match_substring_regex(values, r"^\D*[1-9]\d{0,2}(,\d{3})+\D*$")).as_py():
+        by_comma = pc.all(pc.match_substring_regex(values, r"^\D*[1-9]\d{0,2},\d{3}\D*$")).as_py()
+        return mark, "',' is read as the thousands separator" if by_comma else ""
+    pointed = pc.match_substring_regex(values, r"^\D*[1-9]\d{0,2}\.\d{3}\D*$")
+    whole = pc.match_substring_regex(values, r"^\D*\d{1,3}\D*$")
+    either = pc.all(pc.or_(pointed, whole)).as_py()
+    if either and pc.sum(pointed).as_py() >= 10 and pc.any(whole).as_py():
+        return ",", "'.' is read as the thousands separator"  # 850, then 1.234
+    return mark, ""
+
+
+def _mostly(
+    right: NDArray[np.bool_], values: Any, places: NDArray[np.intp], what: str
+) -> tuple[bool, str]:
+    """Return whether nearly all cells are of a kind, and a sentence about those that are not.
+
+    Words that say "not known" do not count against it.
+    """
+    rows = np.bincount(places[places >= 0], minlength=len(values))
+    wrong = ~right & ~is_missing_word(values)
+    found, bad = int(rows[right].sum()), int(rows[wrong].sum())
+    if found == 0 or bad > TOLERATED * (found + bad):
+        return False, ""
+    if right.all():
+        return True, ""
+    row = int(np.argmax(np.append(~right, False)[places]))
+    cell = values[int(places[row])].as_py()[:40]
+    return True, (
+        f"{percent(found, int(rows.sum()))} of the cells are {what}; row {row + 1} is {cell!r} "
+        "(read as missing)"
+    )
+
+
+def _order_words(order: bool | None, proven: bool) -> str:
+    if order is None:
+        return ""
+    words = "day before month" if order else "month before day"
+    return words if proven else f"{words} (assumed: no cell shows it)"
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(note for note in notes if note)
+
+
+def _fit_words(name: str, text: Any, values: Any, training: Any) -> Column:
     """Tell categories from sentences, and both from names that every row has to itself."""
     import pyarrow.compute as pc
 
     if len(values) > MOST_CATEGORIES:
         words = pc.mean(pc.add(pc.count_substring_regex(values, r"\s+"), 1)).as_py()
         if words >= 3:
-            return Text(name, "word", BUCKETS)
+            return Text.fit(name, training, "word")
         present = len(text) - text.null_count
         if len(values) > 0.9 * present:
             plain = np.asarray(pc.string_is_ascii(values)).mean() > 0.5
             if plain or pc.mean(pc.utf8_length(values)).as_py() < 10:
-                return Dropped(name, "nearly every row has a value of its own")
-            return Text(name, "char_wb", BUCKETS)  # a script without spaces
+                return Dropped(name, OWN)
+            return Text.fit(name, training, "char_wb")  # a script without spaces
     return Category.fit(name, training)

@@ -12,15 +12,15 @@ from scipy import sparse
 from nnpu.parameters import InputError
 from nnpu.table.columns.cells import is_plain
 from nnpu.table.columns.guess import fit_column, is_id, is_unique
-from nnpu.table.columns.kinds import KINDS, Column, Dropped, Id, Matrix
+from nnpu.table.columns.kinds import KINDS, Column, Directions, Dropped, Id, Matrix, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from nnpu.data.streams import Batch
-    from nnpu.table.columns.kinds import Block
+    from nnpu.table.columns.kinds import Block, Reading
 
 __all__ = ["ColumnPlan", "find_column", "fit_columns"]
 
@@ -47,54 +47,125 @@ class ColumnPlan:
         """Name of the id column, if there is one."""
         return next((column.name for column in self.columns if isinstance(column, Id)), None)
 
+    @property
+    def raw_names(self) -> list[str]:
+        """Names of the features in the raw view: "age", "signup (weekday)"."""
+        return [name for column in self.columns for name in column.raw_names]
+
+    @property
+    def raw_categories(self) -> list[int]:
+        """Indices of the features in the raw view that are codes of categories."""
+        flags = [column.is_category for column in self.columns for _ in column.raw_names]
+        return [index for index, flag in enumerate(flags) if flag]
+
     def told(self) -> list[str]:
         """Say what is done with each column, a line each."""
         longest = max(len(column.name) for column in self.columns)
         return [f"{column.name:<{longest}}  {column.told()}" for column in self.columns]
 
     def transform(self, batch: Batch) -> Block:
-        """Return the features of some rows, dense or, with text or sparse columns, CSR.
+        """Return the dense view of some rows, for networks and linear models.
+
+        Numbers are standardised, gaps are filled in, categories have a feature each. With text or
+        sparse columns the features are CSR.
 
         Raises
         ------
         InputError
             If a column is missing, or a cell cannot be what its column is.
         """
-        used = [column for column in self.columns if column.width]
-        for column in used:
-            find_column(column.name, batch.names, batch.source)
-        try:
-            blocks = [
-                column.transform(_cells(batch, column, batch.source), batch.first)
-                for column in used
-            ]
-        except InputError as error:
-            raise InputError(f"{batch.source}: {error}") from error
+        blocks = [column.dense(reading.values) for column, reading in self.read(batch)]
         if any(sparse.issparse(block) for block in blocks):
             return sparse.csr_array(sparse.hstack(blocks, format="csr", dtype=np.float32))
         return np.concatenate(blocks, axis=1)
+
+    def raw(self, batch: Batch) -> Any:
+        """Return the raw view of some rows, for trees: float64, NaN where a cell is missing.
+
+        Numbers are as they are, categories are codes (see `raw_categories`), dates are their
+        parts, text is reduced to a few directions. With sparse matrices the features are CSR.
+
+        Raises
+        ------
+        InputError
+            If a column is missing, or a cell cannot be what its column is.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from nnpu.data.streams import Batch
+        >>> cells = {"age": pa.array(["31", ""] * 2), "town": pa.array(["Ulm", "Bonn"] * 2)}
+        >>> batch = Batch(cells, {}, 4, 0, "table.csv")
+        >>> plan = fit_columns(batch, np.arange(4))
+        >>> plan.raw(batch)[:2], plan.raw_names, plan.raw_categories
+        (array([[31.,  1.],
+               [nan,  0.]]), ['age', 'town'], [1])
+        """
+        blocks = [column.raw(reading.values) for column, reading in self.read(batch)]
+        if any(sparse.issparse(block) for block in blocks):
+            return sparse.csr_array(sparse.hstack(blocks, format="csr", dtype=np.float64))
+        return np.concatenate(blocks, axis=1)
+
+    def read(self, batch: Batch) -> Iterator[tuple[Column, Reading]]:
+        """Yield the columns that are features with their cells, read."""
+        used = [column for column in self.columns if column.width]
+        for column in used:
+            find_column(column.name, batch.names, batch.source)
+        for column in used:
+            try:
+                yield column, column.read(_cells(batch, column), batch.first, batch.decimal)
+            except InputError as error:
+                raise InputError(f"{batch.source}: {error}") from error
 
     def ids(self, batch: Batch) -> Any:
         """Return the cells of the id column, or None if the plan or the rows have none."""
         return batch.columns.get(self.id_name) if self.id_name is not None else None
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the plan as plain values."""
-        return [{"kind": column.kind, **dataclasses.asdict(column)} for column in self.columns]
+        """Return the plan as plain values, but for `arrays`."""
+        return [_plain(column) for column in self.columns]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what is too large for JSON: the vocabularies and directions of text columns."""
+        return {
+            f"columns.{number}.{key}": array
+            for number, column in enumerate(self.columns)
+            for key, array in column.arrays().items()
+        }
 
     @classmethod
-    def from_json(cls, plain: Any) -> ColumnPlan:
-        """Return the plan that `to_json` described; `InputError` if it is none."""
+    def from_json(cls, plain: Any, arrays: Mapping[str, NDArray[Any]] | None = None) -> ColumnPlan:
+        """Return the plan that `to_json` and `arrays` described; `InputError` if there is none.
+
+        Without the arrays a plan with text has no raw view.
+        """
         try:
             columns = []
-            for entry in plain:
+            for number, entry in enumerate(plain):
                 fields = dict(entry)
-                columns.append(KINDS[fields.pop("kind")](**fields))
+                kind = KINDS[fields.pop("kind")]
+                if kind is Text and arrays and f"columns.{number}.terms" in arrays:
+                    keys = ("terms", "weights", "components")
+                    own = {key: np.asarray(arrays[f"columns.{number}.{key}"]) for key in keys}
+                    fields["directions"] = Directions.from_arrays(own)
+                columns.append(kind(**fields))
             if not columns or not all(isinstance(column.name, str) for column in columns):
                 raise TypeError("columns without names")
         except (TypeError, ValueError, LookupError) as error:
             raise InputError(f"The stored columns cannot be understood: {error}") from error
         return cls(tuple(columns))
+
+
+def _plain(column: Column) -> dict[str, Any]:
+    """Return a column as plain values; what is as by default is left out."""
+    values = {field.name: getattr(column, field.name) for field in dataclasses.fields(column)}
+    optional = {
+        field.name
+        for field in dataclasses.fields(column)
+        if field.default is not dataclasses.MISSING and values[field.name] == field.default
+    }
+    kept = {key: value for key, value in values.items() if key not in {*optional, "directions"}}
+    return {"kind": column.kind, **kept}
 
 
 def fit_columns(
@@ -105,7 +176,7 @@ def fit_columns(
     id_name: str | None = None,
     drop: Sequence[str] = (),
 ) -> ColumnPlan:
-    """Find out what every column is and fit its treatment to the training rows.
+    """Infer what every column is and fit its treatment to the training rows.
 
     Parameters
     ----------
@@ -114,12 +185,12 @@ def fit_columns(
     rows : ndarray of int
         The training rows.
     label : str, optional
-        The label column, which is no feature.
+        The label column, which is not a feature.
     id_name : str, optional
         The id column; by default one that is called ``id``, ``index``, ``…_id`` or the like and
         in which no value repeats.
     drop : sequence of str
-        Columns to leave out.
+        Columns to exclude.
 
     Returns
     -------
@@ -142,11 +213,11 @@ def fit_columns(
         for name, cells in batch.columns.items():
             if name == label:
                 continue
-            columns.append(_column(name, cells, rows, id_name, drop))
+            columns.append(_column(name, cells, rows, id_name, drop, batch.decimal))
     except InputError as error:
         raise InputError(f"{batch.source}: {error}") from error
     for name, matrix in batch.matrices.items():
-        columns.append(Dropped(name, "you said so") if name in drop else Matrix.fit(name, matrix))
+        columns.append(Dropped(name, "as requested") if name in drop else Matrix.fit(name, matrix))
     plan = ColumnPlan(tuple(columns))
     if plan.width == 0:
         told = "; ".join(f"{column.name}: {column.told()}" for column in columns[:5])
@@ -177,15 +248,20 @@ def find_column(name: str, names: Iterable[str], source: str) -> str:
 
 
 def _column(
-    name: str, cells: Any, rows: NDArray[np.intp], id_name: str | None, drop: Sequence[str]
+    name: str,
+    cells: Any,
+    rows: NDArray[np.intp],
+    id_name: str | None,
+    drop: Sequence[str],
+    decimal: str | None,
 ) -> Column:
     if name in drop:
-        return Dropped(name, "you said so")
+        return Dropped(name, "as requested")
     if name == id_name:
         return Id(name)
     if is_id(name, cells):
-        return Dropped(name, "it is unique to each row, like an id")
-    return fit_column(name, cells, rows)
+        return Dropped(name, "unique to each row, like an id")
+    return fit_column(name, cells, rows, decimal)
 
 
 def _find_id(
@@ -203,12 +279,12 @@ def _find_id(
     if id_name not in batch.columns or not is_unique(batch.columns[id_name]):
         raise InputError(
             f"{batch.source}: column {id_name!r} cannot be the id: its values are missing or "
-            "repeat; name another one, or leave it out with --drop."
+            "repeat; name another one, or exclude it with --drop."
         )
     return id_name
 
 
-def _cells(batch: Batch, column: Column, source: str) -> Any:
+def _cells(batch: Batch, column: Column) -> Any:
     kind = batch.matrices if isinstance(column, Matrix) else batch.columns
     if column.name not in kind:
         raise InputError(f"{column.name!r} is not of the kind that it was in fit")

@@ -1,0 +1,187 @@
+"""What every kind of column shares: cells are read once, then shown in two views.
+
+A kind is a frozen dataclass of strings, numbers and lists, so that it is JSON as it stands; only
+text has arrays beside. `read` turns cells into values. `dense` gives what networks and linear
+models take: standardised, without gaps. `raw` gives what trees take: plain numbers and category
+codes, NaN where a cell is missing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from nnpu.parameters import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+__all__ = [
+    "TOLERATED",
+    "Block",
+    "Column",
+    "Dropped",
+    "Id",
+    "Reading",
+    "as_features",
+    "check_unreadable",
+    "percent",
+]
+
+Block: TypeAlias = Any  # a float32 array, or a CSR one
+
+TOLERATED = 0.05  # share of cells that cannot be read before the column, or the file, is wrong
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The cells of a column, read.
+
+    Parameters
+    ----------
+    values : ndarray
+        What the kind makes of them; see there.
+    missing : int
+        Number of cells without a value, those that cannot be read included.
+    unreadable : int
+        Number of cells that hold something else than the column does.
+    example : str
+        The first of these, with its row: "row 6 is 'unknown'".
+    unseen : int
+        Number of cells with a category that the training did not have.
+    """
+
+    values: Any
+    missing: int = 0
+    unreadable: int = 0
+    example: str = ""
+    unseen: int = 0
+
+
+@dataclass(frozen=True)
+class Column(ABC):
+    """A column of a table and what is done with it. Not to be used itself.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    note : str
+        What else should be known about its cells.
+    seen : mapping, optional
+        What the training rows held, to notice other data later; see `nnpu.table.columns.drift`.
+    """
+
+    name: str
+    note: str = field(default="", kw_only=True)
+    seen: Mapping[str, Any] | None = field(default=None, kw_only=True)
+    kind: ClassVar[str] = ""
+
+    @property
+    def width(self) -> int:
+        """Number of features in the dense view."""
+        return 0
+
+    @property
+    def raw_names(self) -> list[str]:
+        """Names of the features in the raw view."""
+        return []
+
+    @property
+    def is_category(self) -> bool:
+        """Whether the raw view holds codes of categories."""
+        return False
+
+    @abstractmethod
+    def words(self) -> str:
+        """Say in a few words what is done with the column."""
+
+    def told(self) -> str:
+        """Return `words` and the note."""
+        return f"{self.words()}; {self.note}" if self.note else self.words()
+
+    def read(self, cells: Any, first: int = 0, decimal: str | None = None) -> Reading:
+        """Read cells; `first` rows came before them, `decimal` replaces the mark of `fit`."""
+        return Reading(np.zeros((len(cells), 0)))
+
+    def dense(self, values: Any) -> Block:
+        """Return the dense view of values: float32, no gaps."""
+        return np.zeros((len(values), 0), dtype=np.float32)
+
+    def raw(self, values: Any) -> Any:
+        """Return the raw view of values: float64, NaN for gaps."""
+        return np.zeros((len(values), 0))
+
+    def transform(self, cells: Any, first: int = 0) -> Block:
+        """Read cells and return their dense view."""
+        return self.dense(self.read(cells, first).values)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what is too large for JSON."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Dropped(Column):
+    """A column that is not used.
+
+    Parameters
+    ----------
+    reason : str
+        Why.
+    """
+
+    reason: str
+    kind: ClassVar[str] = "dropped"
+
+    def words(self) -> str:
+        """Say why."""
+        old = self.reason == "you said so"  # as version 0.1.0 stored it
+        return f"excluded ({'as requested' if old else self.reason})"
+
+
+@dataclass(frozen=True)
+class Id(Column):
+    """A column that names the rows: copied to the predictions, not a feature."""
+
+    kind: ClassVar[str] = "id"
+
+    def words(self) -> str:
+        """Say where it goes."""
+        return "id: copied to the predictions"
+
+
+def check_unreadable(column: Column, reading: Reading, cells: int, what: str) -> Reading:
+    """Return the reading if few enough of its cells are unreadable, else raise `InputError`."""
+    if reading.unreadable > TOLERATED * cells:
+        raise InputError(
+            f"Column {column.name!r}, {reading.example.replace(' is ', ': ', 1)} is not {what}, as "
+            "the column was in fit; correct it or leave the cell empty."
+        )
+    return reading
+
+
+def percent(part: int, whole: int) -> str:
+    """Return a share for people, never rounded to all or to nothing.
+
+    Examples
+    --------
+    >>> percent(9997, 10000), percent(999_999, 1_000_000), percent(1, 3)
+    ('99.97 %', '99.99 %', '33 %')
+    """
+    share = 100 * part / whole
+    if 1 <= share <= 99:
+        return f"{share:.0f} %"
+    if 0 < share < 100:
+        return f"{min(max(round(share, 2), 0.01), 99.99):g} %"
+    return f"{share:.0f} %"
+
+
+def as_features(features: list[Any]) -> NDArray[np.float32]:
+    """Return columns of numbers as one float32 block."""
+    return np.column_stack(features).astype(np.float32)

@@ -1,0 +1,113 @@
+"""Categories: a feature each for networks, a code each for trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from nnpu.table.columns.base import Block, Column, Dropped, Reading
+from nnpu.table.columns.cells import distinct
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["MOST_CATEGORIES", "Category"]
+
+MOST_CATEGORIES = 50  # with a feature of their own
+MOST_CODES = 1000  # with a code of their own
+
+
+@dataclass(frozen=True)
+class Category(Column):
+    """A column of few distinct strings.
+
+    Parameters
+    ----------
+    values : list of str
+        The values with a feature of their own in the dense view, the most frequent first.
+    other, missing : bool
+        Whether the rarer ones share a feature, and whether missing cells have one. A value that
+        the training did not have goes to the shared feature, or else has zeros everywhere.
+    more : list of str
+        Further values that have a code of their own in the raw view.
+    none_is_missing : bool
+        Whether "none" is a missing cell, as it was in version 0.1.0.
+    """
+
+    values: list[str]
+    other: bool
+    missing: bool
+    more: list[str] | None = None
+    none_is_missing: bool = True
+    kind: ClassVar[str] = "category"
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(value, str) for value in [*self.values, *(self.more or [])]):
+            raise TypeError(f"column {self.name!r}: its values must be strings")
+
+    @classmethod
+    def fit(cls, name: str, cells: Any, note: str = "") -> Self | Dropped:
+        """Keep the values that occur often enough: twice, and in one row of 2,000."""
+        values, places = distinct(cells)
+        counts = np.bincount(places[places >= 0], minlength=len(values))
+        order = sorted(range(len(values)), key=lambda place: (-counts[place], values[place]))
+        twice = [place for place in order if counts[place] >= 2]
+        least = -(-len(places) // 2000)
+        kept = [values[place] for place in twice if counts[place] >= least][:MOST_CATEGORIES]
+        if not kept:
+            return Dropped(name, "no value occurs often enough to learn from")
+        more = [values[place] for place in twice[len(kept) : MOST_CODES]]
+        gaps = bool((places < 0).any())
+        return cls(name, kept, len(kept) < len(values), gaps, more, False, note=note)
+
+    @property
+    def width(self) -> int:
+        """One for each value, one for the others, one for missing cells."""
+        return len(self.values) + self.other + self.missing
+
+    @property
+    def codes(self) -> list[str]:
+        """The values with a code of their own, by code; the next code is that of all others."""
+        return [*self.values, *(self.more or [])]
+
+    @property
+    def raw_names(self) -> list[str]:
+        """The column's own name."""
+        return [self.name]
+
+    @property
+    def is_category(self) -> bool:
+        """True."""
+        return True
+
+    def words(self) -> str:
+        """Say how many."""
+        number = len(self.codes)
+        parts = [f"{number:,} {'categories' if number > 1 else 'category'}"]
+        parts += ["rarer ones together"] if self.other else []
+        parts += ["missing as one more"] if self.missing else []
+        return ", ".join(parts)
+
+    def read(self, cells: Any, first: int = 0, decimal: str | None = None) -> Reading:
+        """Return codes: one past the last for all other values, −1 for missing cells."""
+        values, places = distinct(cells, none_is_missing=self.none_is_missing)
+        own = {value: code for code, value in enumerate(self.codes)}
+        codes = np.array([*(own.get(value, len(own)) for value in values), -1])[places]
+        return Reading(codes, int((codes < 0).sum()), unseen=int((codes == len(own)).sum()))
+
+    def dense(self, values: Any) -> Block:
+        """One-hot."""
+        n, last = len(self.values), self.width  # the last is cut off below
+        place: NDArray[np.intp] = np.minimum(values, n)  # codes beyond are the rarer ones
+        place = np.where(place == n, n if self.other else last, place)
+        place = np.where(values < 0, last - 1 if self.missing else last, place)
+        block = np.zeros((len(values), last + 1), dtype=np.float32)
+        block[np.arange(len(values)), place] = 1
+        return block[:, :-1]
+
+    def raw(self, values: Any) -> Any:
+        """Return codes, NaN for missing cells and, where no rare value was seen, unseen ones."""
+        unknown = (values < 0) | ((values == len(self.codes)) & (not self.other))
+        return np.where(unknown, np.nan, values)[:, None]

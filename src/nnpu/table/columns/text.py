@@ -1,0 +1,185 @@
+"""Sentences: hashed n-grams for networks, a few directions of TF-IDF for trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+
+from nnpu.parameters import InputError
+from nnpu.table.columns.base import Block, Column, Reading
+from nnpu.table.columns.cells import as_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Directions", "Text"]
+
+BUCKETS = 1 << 13  # of hashed text; a power of two spreads evenly
+_TERMS = 10_000  # words and pairs that are kept, the most frequent
+_DIRECTIONS = 64
+_ROWS = 20_000  # texts that the directions are fitted to: more change them little
+_TOKEN = r"(?u)\b\w+\b"
+
+
+@dataclass(frozen=True)
+class Directions:
+    """TF-IDF of a fixed vocabulary, reduced by a truncated singular value decomposition.
+
+    Parameters
+    ----------
+    terms : list of str
+        The vocabulary.
+    weights : ndarray of shape (n_terms,)
+        Inverse document frequencies.
+    components : ndarray of shape (k, n_terms)
+        The directions.
+    """
+
+    terms: list[str]
+    weights: NDArray[np.float32]
+    components: NDArray[np.float32]
+
+    @classmethod
+    def fit(cls, texts: list[str], analyzer: str) -> Self | None:
+        """Fit to texts; None if they share no two words."""
+        from sklearn.utils.extmath import randomized_svd
+
+        step = max(1, -(-len(texts) // _ROWS))
+        texts = texts[::step]
+        try:
+            counter = _counter(analyzer, max_features=_TERMS, min_df=2)
+            counts = counter.fit_transform(texts)
+        except ValueError:  # scikit-learn's word for an empty vocabulary
+            return None
+        k = min(_DIRECTIONS, counts.shape[1] - 1, counts.shape[0] - 1)
+        if k < 1:
+            return None
+        frequency = np.bincount(counts.indices, minlength=counts.shape[1])
+        weights = np.log((1 + counts.shape[0]) / (1 + frequency)) + 1
+        components = randomized_svd(_weighted(counts, weights), k, random_state=0)[2]
+        terms = counter.get_feature_names_out().tolist()
+        return cls(terms, weights.astype(np.float32), components.astype(np.float32))
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
+        """Return what `arrays` described; ValueError if it is none."""
+        terms = bytes(np.asarray(arrays["terms"], dtype=np.uint8)).decode().split("\n")
+        weights, components = arrays["weights"], arrays["components"]
+        if weights.shape != (len(terms),) or components.shape[1:] != weights.shape:
+            raise ValueError("the arrays of a text column do not fit together")
+        if not (np.isfinite(weights).all() and np.isfinite(components).all()):
+            raise ValueError("the arrays of a text column must be finite")
+        return cls(terms, weights, components)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return everything as arrays, the vocabulary as UTF-8 bytes."""
+        terms = np.frombuffer("\n".join(self.terms).encode(), dtype=np.uint8)
+        return {"terms": terms, "weights": self.weights, "components": self.components}
+
+    def __call__(self, texts: list[str], analyzer: str) -> NDArray[np.float64]:
+        """Return the coordinates of texts, shape (n, k)."""
+        counts = _counter(analyzer, vocabulary=self.terms).transform(texts)
+        coordinates: NDArray[np.float64] = _weighted(counts, self.weights) @ self.components.T
+        return coordinates.astype(np.float64)
+
+
+def _counter(analyzer: str, **options: Any) -> Any:
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    if analyzer == "word":
+        options |= {"ngram_range": (1, 2), "token_pattern": _TOKEN}
+    else:
+        options |= {"ngram_range": (2, 4)}
+    return CountVectorizer(analyzer=analyzer, dtype=np.float32, **options)
+
+
+def _weighted(counts: Any, weights: NDArray[Any]) -> Any:
+    """Return 1 + log of counts times weights, each row of length one."""
+    from sklearn.preprocessing import normalize
+
+    weighted = sparse.csr_array(counts, dtype=np.float32)
+    weighted.data = (1 + np.log(weighted.data)) * weights.astype(np.float32)[weighted.indices]
+    return normalize(weighted, copy=False)
+
+
+@dataclass(frozen=True)
+class Text(Column):
+    """A column of sentences.
+
+    Parameters
+    ----------
+    analyzer : {"word", "char_wb"}
+        Words and pairs of words, or runs of characters.
+    buckets : int
+        Number of features in the dense view, which is sparse.
+    directions : Directions, optional
+        Those of the raw view; version 0.1.0 had none.
+    """
+
+    analyzer: str
+    buckets: int
+    directions: Directions | None = field(default=None, repr=False, compare=False)
+    kind: ClassVar[str] = "text"
+
+    def __post_init__(self) -> None:
+        if self.analyzer not in ("word", "char_wb") or not 1 <= int(self.buckets) <= 1 << 24:
+            raise ValueError(f"column {self.name!r}: no such text features")
+
+    @classmethod
+    def fit(cls, name: str, cells: Any, analyzer: str) -> Self:
+        """Fit the directions to the training rows."""
+        texts = as_text(cells).drop_null().to_pylist()
+        return cls(name, analyzer, BUCKETS, Directions.fit(texts, analyzer))
+
+    @property
+    def width(self) -> int:
+        """The number of buckets."""
+        return self.buckets
+
+    @property
+    def raw_names(self) -> list[str]:
+        """The directions by number."""
+        if self.directions is None:
+            return []
+        number = len(self.directions.components)
+        return [f"{self.name} (topic {topic})" for topic in range(1, number + 1)]
+
+    def words(self) -> str:
+        """Say what it becomes."""
+        what = "words and pairs of words" if self.analyzer == "word" else "runs of characters"
+        return f"text: {what}"
+
+    def read(self, cells: Any, first: int = 0, decimal: str | None = None) -> Reading:
+        """Return strings, null for missing ones."""
+        text = as_text(cells)
+        return Reading(text, text.null_count)
+
+    def dense(self, values: Any) -> Block:
+        """Hash, to a CSR array; a missing text is an empty one."""
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        hashing = HashingVectorizer(
+            n_features=self.buckets,
+            analyzer=self.analyzer,
+            ngram_range=(1, 2) if self.analyzer == "word" else (3, 5),
+            token_pattern=_TOKEN,
+            dtype=np.float32,
+        )
+        return sparse.csr_array(hashing.transform(values.fill_null("").to_pylist()))
+
+    def raw(self, values: Any) -> Any:
+        """Return the coordinates, NaN for a missing text."""
+        if self.directions is None:
+            raise InputError(
+                f"Column {self.name!r}: the model was stored without its directions; fit anew."
+            )
+        coordinates = self.directions(values.fill_null("").to_pylist(), self.analyzer)
+        coordinates[np.asarray(values.is_null())] = np.nan
+        return coordinates
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return those of the directions."""
+        return {} if self.directions is None else self.directions.arrays()

@@ -1,0 +1,185 @@
+"""Numbers as people write them, and what only looks like one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from nnpu.parameters import InputError
+from nnpu.table.columns.guess import fit_column
+from nnpu.table.columns.numbers import decimal_mark, spelled_numbers
+
+
+def column(cells, name="c", **options):
+    cells = cells if isinstance(cells, pa.Array) else pa.array(cells)
+    return fit_column(name, cells, np.arange(len(cells)), **options)
+
+
+def values(fitted, cells):
+    cells = cells if isinstance(cells, pa.Array) else pa.array(cells)
+    return fitted.raw(fitted.read(cells).values)[:, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal", "number"),
+    [
+        ("$90,000.00", ".", 90000),
+        ("-$5.25", ".", -5.25),
+        ("$-5.25", ".", -5.25),
+        ("US$ 1,234", ".", 1234),
+        ("1234,56 €", ",", 1234.56),
+        ("1.234.567,8 EUR", ",", 1234567.8),
+        ("€ 12", ".", 12),
+        ("CHF 1'234.50", ".", 1234.5),
+        ("1\u2019234\u2019567", ".", 1234567),
+        ("1 234 567,5", ",", 1234567.5),
+        ("1\u202f234,5", ",", 1234.5),
+        ("1\u00a0234", ".", 1234),
+        ("1\u2009234.5", ".", 1234.5),
+        ("12,34,567", ".", 1234567),  # India's grouping
+        ("45 %", ".", 45),
+        ("45%", ".", 45),
+        ("3,5 %", ",", 3.5),
+        ("(1,234.50)", ".", -1234.5),
+        ("($12)", ".", -12),
+        ("12-", ".", -12),
+        ("\u22125", ".", -5),
+        ("- 5", ".", -5),
+        ("+7", ".", 7),
+        (".5", ".", 0.5),
+        (",5", ",", 0.5),
+        ("1.", ".", 1),
+        ("1e3", ".", 1000),
+        ("1,5E-2", ",", 0.015),
+        ("100 kr", ".", 100),
+    ],
+)
+def test_a_number_is_read_as_it_is_meant(text, decimal, number):
+    assert spelled_numbers(pa.array([text]), decimal)[0] == pytest.approx(number)
+
+
+@pytest.mark.parametrize("decimal", [".", ","])
+@pytest.mark.parametrize(
+    "text",
+    ["", "abc", "1 2", "1,23,4", "12:30", "2024-01-03", "1.2.3", "--", "$", "%", "12a", "a12",
+     "1/2", "3-4", "0x10", "1 2345", "01.02.2024", "+", "e5", "1_000"],
+)  # fmt: skip
+def test_what_is_not_quite_a_number_is_none(text, decimal):
+    assert np.isnan(spelled_numbers(pa.array([text]), decimal)[0])
+
+
+@pytest.mark.parametrize(
+    ("cells", "mark"),
+    [
+        (["1,5", "2,25"], ","),
+        (["0,123", "0,456"], ","),
+        (["1,234", "5,678"], "."),
+        (["1,234.5", "5"], "."),
+        (["1.234,5", "5"], ","),
+        (["1.234.567", "5.000"], ","),
+        (["1.5", "2.25"], "."),
+        (["7", "8"], "."),
+    ],
+)
+def test_the_decimal_mark_is_that_of_the_whole_column(cells, mark):
+    assert decimal_mark(pa.array(cells)) == mark
+
+
+def test_a_decimal_mark_that_is_given_is_used():
+    assert values(column(["1,234", "5,678"], decimal=","), ["1,234"])[0] == 1.234
+    fitted = column(["1,234", "5,678"])
+    assert values(fitted, ["1,234"])[0] == 1234
+    assert "',' is read as the thousands separator" in fitted.told()
+
+
+def test_points_between_thousands_are_known_by_the_numbers_below_a_thousand():
+    cells = [f"{number:,}".replace(",", ".") for number in range(850, 1400, 7)]
+    assert "1.235" in cells
+    assert values(column(cells), ["850", "1.235"]).tolist() == [850, 1235]
+    decimals = [f"{number / 1000:.3f}" for number in range(1001, 1400, 7)]
+    assert values(column(decimals), ["1.235"]).tolist() == [1.235]
+
+
+def test_money_is_a_number_in_fit_and_in_predict():
+    fitted = column([f"${number:,}.00" for number in range(50, 90_000, 999)])
+    assert fitted.kind == "number"
+    assert values(fitted, ["$90,000.00", "90000", ""]).tolist()[:2] == [90000, 90000]
+
+
+@pytest.mark.parametrize("bad", ["unknown", "-", "n.a.", "old", "none"])
+def test_one_bad_cell_among_numbers_is_missing_and_stated(bad):
+    cells = [str(number) for number in range(3000)]
+    cells[5] = bad
+    fitted = column(cells)
+    assert fitted.kind == "number"
+    note = f"99.97 % of the cells are numbers; row 6 is {bad!r} (read as missing)"
+    assert note in fitted.told() or bad == "none"
+    raw = values(fitted, cells)
+    assert np.isnan(raw[5])
+    assert np.isnan(raw).sum() == 1
+
+
+def test_words_that_say_not_known_never_make_numbers_categories():
+    fitted = column(["unknown", "1", "unknown", "2", "3"])
+    assert fitted.kind == "number"
+    assert np.isnan(values(fitted, ["unknown"])[0])  # one row at predict, too
+
+
+def test_none_is_a_value_among_categories_and_missing_among_numbers():
+    category = column(["none", "none", "mild", "mild", "severe", "severe"])
+    assert "none" in category.values
+    assert not category.missing
+    number = column(["none", "1", "2"])
+    assert number.kind == "number"
+    assert number.missing
+
+
+def test_too_many_bad_cells_at_predict_are_refused_with_row_and_cell():
+    fitted = column([str(number) for number in range(100)])
+    with pytest.raises(InputError, match=r"Column 'c', row 12: 'old' is not a number"):
+        fitted.read(pa.array(["1", "old", "2"]), first=10)
+    reading = fitted.read(pa.array(["1"] * 99 + ["old"]), first=10)
+    assert (reading.unreadable, reading.missing, reading.example) == (1, 1, "row 110 is 'old'")
+
+
+@pytest.mark.parametrize("typed", [False, True])
+def test_long_numbers_are_ids_and_never_numbers(typed):
+    ids = [100_000_000_000_000_000 + 7919 * number for number in range(300)]
+    cells = pa.array(ids if typed else [str(number) for number in ids])
+    fitted = column(cells, "account")
+    assert fitted.told() == "excluded (nearly every row has a value of its own)"
+    repeated = column(cells.take(pa.array(np.arange(300) % 20)), "account")
+    assert repeated.kind == "category"
+    assert column(cells, "created_at_ns").kind == "number"
+
+
+def test_codes_with_leading_zeros_are_categories():
+    assert column(["01234", "01234", "98765", "98765"], "zip").kind == "category"
+    assert column(["0", "1", "10", "2"]).kind == "number"
+    assert column(["0.5", "01.5", "2"]).kind == "number"
+
+
+def test_a_few_gigantic_values_are_clipped_in_the_dense_view_and_stated():
+    rng = np.random.default_rng(0)
+    usual = rng.normal(50, 10, 3000)
+    cells = np.append(usual, [1e30, -1e30, 1e30])
+    fitted = column(pa.array(cells))
+    assert "3 extreme values are clipped to" in fitted.told()
+    dense = fitted.transform(pa.array(usual))[:, 0]
+    assert np.corrcoef(dense, usual)[0, 1] > 0.999
+    assert dense.std() > 0.02  # without clipping it would be 1e-27
+    assert np.abs(fitted.transform(pa.array(cells))).max() < 100
+    assert values(fitted, pa.array(cells)).tolist() == cells.tolist()  # trees need no clipping
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("draw", ["lognormal", "exponential", "poisson"])
+def test_ordinary_columns_are_not_clipped(seed, draw):
+    rng = np.random.default_rng(seed)
+    cells = {
+        "lognormal": rng.lognormal(0, 1, 5000),
+        "exponential": rng.exponential(1000, 5000) * (rng.random(5000) < 0.2),
+        "poisson": rng.poisson(0.1, 5000).astype(float),
+    }[draw]
+    assert column(pa.array(cells)).clipped == 0
