@@ -10,6 +10,7 @@ from nnpu.estimators import storage
 from nnpu.estimators.evaluation import evaluate
 from nnpu.parameters import InputError, ParameterError
 from nnpu.table.columns import ColumnPlan
+from nnpu.table.models import takes_raw
 from nnpu.table.table_pu import TablePU
 
 if TYPE_CHECKING:
@@ -34,9 +35,10 @@ def stored(model: TablePU) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "label": model.label_,
         "rows": [model.n_labelled_, model.n_unlabelled_],
     }
-    if model.holdout_ is None:
-        return table, {}
-    return table, {"s": model.holdout_.s.astype(np.int8), "scores": model.holdout_.scores}
+    arrays = dict(model.columns_.arrays())
+    if model.holdout_ is not None:
+        arrays |= {"s": model.holdout_.s.astype(np.int8), "scores": model.holdout_.scores}
+    return table, arrays
 
 
 def load(
@@ -98,10 +100,12 @@ def _table_model(
     plain = {name: given[name] for name in (*_PLAIN, "drop") if name in given}
     model = TablePU(classifier.prior_, model=classifier, **plain)
     model._check_parameters()
-    model.classifier_, model.columns_ = classifier, ColumnPlan.from_json(table["columns"])
-    if model.columns_.width != classifier.n_features_in_:
+    model.classifier_, model.columns_ = classifier, ColumnPlan.from_json(table["columns"], arrays)
+    raw = takes_raw(classifier)
+    width = len(model.columns_.raw_names) if raw else model.columns_.width
+    if width != classifier.n_features_in_:
         raise InputError(
-            f"the columns make {model.columns_.width} features and the model takes "
+            f"the columns make {width} features and the model takes "
             f"{classifier.n_features_in_}; fit anew."
         )
     label = table.get("label")
@@ -109,7 +113,7 @@ def _table_model(
     model.n_labelled_, model.n_unlabelled_ = (int(count) for count in table.get("rows", (0, 0)))
     model._adopt(classifier)
     model.holdout_ = None
-    if arrays:
+    if "scores" in arrays:
         try:
             model.holdout_ = evaluate(classifier, arrays["s"], arrays["scores"])
         except ParameterError as error:

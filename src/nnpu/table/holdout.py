@@ -8,11 +8,12 @@ import numpy as np
 
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.parameters import InputError
+from nnpu.table.columns.guess import fit_column
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LEAST_LABELLED", "set_aside"]
+__all__ = ["LEAST_LABELLED", "as_time", "set_aside"]
 
 #: With fewer labelled rows than this, none is set aside: they would judge nothing.
 LEAST_LABELLED = 10
@@ -64,3 +65,14 @@ def set_aside(
                 "row. Split by another column, or at random."
             )
     return chosen
+
+
+def as_time(cells: Any, name: str) -> NDArray[np.float64]:
+    """Return the cells of a column of numbers or dates as numbers that order the rows."""
+    column = fit_column(name, cells, np.arange(len(cells)))
+    if column.kind not in ("number", "date"):
+        raise InputError(f"Column {name!r} cannot order the rows: it holds no numbers or dates.")
+    time: NDArray[np.float64] = column.read(cells).values
+    if np.isnan(time).any():
+        raise InputError(f"Column {name!r} cannot order the rows: some cells are empty.")
+    return time

@@ -11,10 +11,15 @@ from nnpu.estimators.base import BasePUClassifier
 from nnpu.parameters import ParameterError, check_choice, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["MODELS", "named_model", "prepared", "watched"]
+    from nnpu.data.streams import Batch
+    from nnpu.table.columns import ColumnPlan
+
+__all__ = ["MODELS", "features_for", "named_model", "prepared", "takes_raw", "watched"]
 
 MODELS = ("ensemble", "network", "trees", "linear")
 
@@ -48,8 +53,25 @@ def named_model(name: str, **options: Any) -> BasePUClassifier:
     return PUClassifier(**options)
 
 
+def takes_raw(classifier: BasePUClassifier) -> bool:
+    """Return whether a model takes gaps and categories as they are, as trees do."""
+    return "categories" in classifier.get_params(deep=False)
+
+
+def features_for(classifier: BasePUClassifier, plan: ColumnPlan, batch: Batch) -> Any:
+    """Return the features of some rows in the view that the model takes."""
+    return plan.raw(batch) if takes_raw(classifier) else plan.transform(batch)
+
+
 def prepared(
-    model: Any, *, prior: float | str, sampling: str, seed: int, verbose: int, s: NDArray[np.int8]
+    model: Any,
+    *,
+    prior: float | str,
+    sampling: str,
+    seed: int,
+    verbose: int,
+    s: NDArray[np.int8],
+    categories: Sequence[int] = (),
 ) -> BasePUClassifier:
     """Return a copy of the model with the parameters that the table's job decides."""
     if model is None:
@@ -62,7 +84,13 @@ def prepared(
             f"of nnpu. Got {shown(model)} instead."
         )
     classifier: BasePUClassifier = clone(model)
-    wanted = {"prior": prior, "sampling": sampling, "random_state": seed, "verbose": verbose}
+    wanted = {
+        "prior": prior,
+        "sampling": sampling,
+        "random_state": seed,
+        "verbose": verbose,
+        "categories": tuple(categories),
+    }
     known = classifier.get_params(deep=False)
     if "risk" in known and known["risk"] == "nnpu" and (s == -1).any():
         wanted["risk"] = "nnpnu"  # the risk that uses known negatives

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -20,12 +18,14 @@ from nnpu.parameters import (
     check_number,
     check_sampling,
 )
+from nnpu.table._say import say
 from nnpu.table.columns import find_column, fit_columns
-from nnpu.table.holdout import LEAST_LABELLED, set_aside
+from nnpu.table.holdout import LEAST_LABELLED, as_time, set_aside
 from nnpu.table.labelled import as_batch, check_labels, is_path, read_labels
-from nnpu.table.models import prepared, watched
+from nnpu.table.models import features_for, prepared, watched
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
@@ -152,8 +152,9 @@ class TablePU(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         aside = self._set_aside(batch, codes)
         self.columns_ = self._plan(batch, np.flatnonzero(~aside))
         self._describe(codes, aside)
-        features = self.columns_.transform(batch)
-        self.classifier_ = self._fit_classifier(features, codes, aside)
+        classifier = self._classifier(codes[~aside])
+        features = features_for(classifier, self.columns_, batch)
+        self.classifier_ = self._fit_classifier(classifier, features, codes, aside)
         self.n_labelled_ = int((codes[~aside] == 1).sum())
         self.n_unlabelled_ = int((codes[~aside] == 0).sum())
         self._adopt(self.classifier_)
@@ -168,7 +169,8 @@ class TablePU(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         self._say(SAMPLING_LINES[self.sampling])
         batch, codes = self._read(table, s)
-        features = self._plan(batch, np.arange(batch.n_rows)).transform(batch)
+        self.columns_ = self._plan(batch, np.arange(batch.n_rows))
+        features = features_for(self._classifier(codes), self.columns_, batch)
         estimate = estimate_prior(
             features[codes == 1],
             features[codes == 0],
@@ -260,7 +262,8 @@ class TablePU(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = 0
         for batch in stream_rows(table) if is_path(table) else [as_batch(table)]:
             rows += batch.n_rows
-            yield batch, self.classifier_.decision_function(self.columns_.transform(batch))
+            features = features_for(self.classifier_, self.columns_, batch)
+            yield batch, self.classifier_.decision_function(features)
         if rows == 0:
             raise InputError(f"{_source(table)} has no rows.")
 
@@ -273,7 +276,7 @@ class TablePU(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Score an array: the columns of fit, or the features that they became."""
         batch = as_batch(table)
         takes_matrix = any(column.name == "x" for column in self.columns_.columns)
-        features = self.columns_.transform(batch) if takes_matrix else table
+        features = features_for(self.classifier_, self.columns_, batch) if takes_matrix else table
         return batch, self.classifier_.decision_function(features)
 
     def _check_parameters(self) -> None:
@@ -298,7 +301,7 @@ class TablePU(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             groups = cells.dictionary_encode().indices.fill_null(-1).to_numpy()
         if self.time is not None:
             find_column(self.time, batch.columns, batch.source)
-            time = _as_time(batch.columns[self.time], self.time)
+            time = as_time(batch.columns[self.time], self.time)
         return set_aside(codes, self.holdout, self.random_state, groups=groups, time=time)
 
     def _plan(self, batch: Batch, rows: NDArray[np.intp]) -> ColumnPlan:
@@ -307,17 +310,24 @@ class TablePU(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             batch, rows, label=self.label_, id_name=self.id, drop=[*self.drop, *used]
         )
 
-    def _fit_classifier(
-        self, features: Any, codes: NDArray[np.int8], aside: NDArray[np.bool_]
-    ) -> BasePUClassifier:
-        classifier = prepared(
+    def _classifier(self, codes: NDArray[np.int8]) -> BasePUClassifier:
+        return prepared(
             self.model,
             prior=self.prior,
             sampling=self.sampling,
             seed=self.random_state,
             verbose=self.verbose,
-            s=codes[~aside],
+            s=codes,
+            categories=self.columns_.raw_categories,
         )
+
+    def _fit_classifier(
+        self,
+        classifier: BasePUClassifier,
+        features: Any,
+        codes: NDArray[np.int8],
+        aside: NDArray[np.bool_],
+    ) -> BasePUClassifier:
         if self.prior != "auto":
             self._say(f"Prior: {self.prior:g}, as given.")
         self._say(f"Training: {type(classifier).__name__} on {int((~aside).sum()):,} rows ...")
@@ -365,29 +375,11 @@ class TablePU(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = len(self.columns_.columns)
 
     def _say(self, *lines: str) -> None:
-        if not self.verbose:
-            return
-        try:
-            print(*lines, sep="\n", flush=True)
-        except BrokenPipeError:  # nobody reads on: the work is not lost for that
-            self.verbose = 0
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if self.verbose:
+            say(*lines)
 
 
 def _source(table: Any) -> str:
     return (
         table.source if isinstance(table, Batch) else str(table) if is_path(table) else "the table"
     )
-
-
-def _as_time(cells: Any, name: str) -> NDArray[np.float64]:
-    import pyarrow as pa
-
-    from nnpu.table.columns.cells import as_numbers
-
-    if pa.types.is_temporal(cells.type):
-        cells = cells.cast(pa.timestamp("us")).cast(pa.int64())
-    time = as_numbers(cells, name)
-    if np.isnan(time).any():
-        raise InputError(f"Column {name!r} cannot order the rows: some cells are empty.")
-    return time
