@@ -19,6 +19,7 @@ ROOMS = (
     "files",
     "extras",
     "launch",
+    "ambient",
     "losses",
     "risk",
     "objective",

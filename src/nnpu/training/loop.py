@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from nnpu.ambient import plain_torch
 from nnpu.data.rows import SparseBatch
 from nnpu.objective import flat_scores
 from nnpu.parameters import InputError
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["forward", "predict_scores", "train", "train_step"]
 
 
+@plain_torch()
 def train(
     model: nn.Module,
     sample: TrainingSample,
@@ -197,6 +199,7 @@ def forward(model: nn.Module, batch: Tensor | SparseBatch) -> Tensor:
     return scores
 
 
+@plain_torch()
 def predict_scores(
     model: nn.Module, rows: Rows, *, index: Tensor | None = None, batch_size: int = 2048
 ) -> Tensor:
