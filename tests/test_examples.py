@@ -28,7 +28,7 @@ NEED_FILES = {"plot_03_text", "plot_04_images"}  # of the paper's data sets
 )
 def test_an_example_runs_without_a_warning_and_writes_a_picture(script, tmp_path):
     command = [sys.executable, "-W", "error", str(script), str(tmp_path)]
-    subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, timeout=120)
+    subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, timeout=280)
     [picture] = tmp_path.glob("*.png")
     assert picture.read_bytes().startswith(b"\x89PNG")
 

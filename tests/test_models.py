@@ -142,6 +142,24 @@ def test_fast_dropout_drops_its_share_keeps_the_mean_and_follows_torchs_seed():
     assert layer.eval()(x) is x
 
 
+def test_fast_dropout_draws_on_the_device_of_its_input(monkeypatch):
+    """The meta device stands for any other; a draw in main memory would have to be copied."""
+    monkeypatch.setattr(np.random, "SFC64", lambda seed: pytest.fail("drawn in main memory"))
+    drawn = []
+    draw = torch.randint_like
+
+    def watched(x, *arguments, **keywords):
+        drawn.append(draw(x, *arguments, **keywords))
+        return drawn[-1]
+
+    monkeypatch.setattr(torch, "randint_like", watched)
+    y = models.FastDropout(0.3)(torch.ones(400, 250, device="meta"))
+    assert (y.device.type, y.shape, y.dtype) == ("meta", (400, 250), torch.float32)
+    assert [noise.device.type for noise in drawn] == ["meta"]
+    noise = draw(torch.ones(400, 250), 256, dtype=torch.uint8)
+    assert abs((noise < 77).double().mean().item() - 77 / 256) < 0.01
+
+
 @pytest.mark.parametrize("skip", [True, False])
 @pytest.mark.parametrize("batch_norm", [True, False])
 def test_the_default_net_scores_a_sparse_batch_as_the_same_dense_one(skip, batch_norm):

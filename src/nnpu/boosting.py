@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from nnpu.ambient import plain_torch
 from nnpu.losses import Loss, get_loss
 from nnpu.parameters import ParameterError
 
@@ -115,6 +116,7 @@ class PUObjective:
         )
         check_boosted_loss(loss, owner)
 
+    @plain_torch()
     def round(self, scores: ArrayLike, s: ArrayLike) -> Round:
         """Return gradient, curvature and risk at these scores.
 

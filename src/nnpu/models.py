@@ -299,11 +299,9 @@ class _FirstLinear(nn.Module):
 
 
 class FastDropout(nn.Module):
-    """Dropout whose mask takes one random byte per unit instead of one random float.
+    """Dropout whose mask takes one random byte per unit, drawn on the device of its input.
 
-    On two cores torch's own draw costs more than the layer it follows. The share dropped is
-    rounded to a multiple of 1/256. The bytes are seeded from torch's generator, so that what makes
-    torch repeatable makes this repeatable.
+    On two cores torch's own draw costs more than the layer it follows. Shares are rounded to 1/256.
 
     Parameters
     ----------
@@ -325,11 +323,13 @@ class FastDropout(nn.Module):
         """Drop units at random and scale up the others."""
         if not self.training or self.threshold == 0:
             return x
-        source = np.random.SFC64(int(torch.randint(2**62, ())))
-        noise = source.random_raw(-(-x.numel() // 8)).view(np.uint8)[: x.numel()]
-        kept = (noise >= self.threshold).view(np.uint8)  # NumPy compares bytes faster than torch
-        mask = torch.from_numpy(kept).to(x.device).view(x.shape).to(x.dtype)
-        return x * mask.mul_(256 / (256 - self.threshold))
+        if x.device.type != "cpu":
+            kept = torch.randint_like(x, 256, dtype=torch.uint8) >= self.threshold
+        else:  # NumPy draws and compares bytes faster than torch
+            noise = np.random.SFC64(int(torch.randint(2**62, ()))).random_raw(-(-x.numel() // 8))
+            bits = noise.view(np.uint8)[: x.numel()] >= self.threshold
+            kept = torch.from_numpy(bits.view(np.uint8)).view(x.shape)
+        return x * kept.to(x.dtype).mul_(256 / (256 - self.threshold))
 
 
 class TabularNet(nn.Module):

@@ -367,10 +367,10 @@ def test_a_hostile_folder_is_a_typed_error_soon_and_in_little_memory(folder, cas
     HOSTILE[case](folder)
     monkeypatch.chdir(folder.parent)
     with Peak() as peak:
-        began = time.perf_counter()
+        began = time.process_time()  # others may be using the machine
         with pytest.raises(InputError) as caught:
             nnpu.load(folder)
-        seconds = time.perf_counter() - began
+        seconds = time.process_time() - began
     assert seconds < 1
     assert not Path("code-of-a-stranger-ran").exists()
     assert peak.bytes < 2 * on_disk(folder) + 4 * 2**20  # and what Python itself takes

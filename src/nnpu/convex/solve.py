@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import brentq
 
+from nnpu.ambient import plain_torch
 from nnpu.convex.losses import CONVEX_LOSSES, smooth_double_hinge
 from nnpu.convex.products import add_gram, column_sums, mirror
 from nnpu.data.blocks import row_blocks
@@ -74,6 +75,7 @@ class Solution:
     certificate: Certificate
 
 
+@plain_torch()
 def solve_path(
     problem: Problem, loss: str, alphas: Iterable[float], *, tol: float = 1e-6, max_iter: int = 200
 ) -> list[Solution]:

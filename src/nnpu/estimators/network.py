@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from nnpu.ambient import plain_torch
 from nnpu.data.rows import as_rows
 from nnpu.estimators import cuts
 from nnpu.estimators._weights import arrays_of, weights_for
@@ -194,6 +195,7 @@ class PUClassifier(BasePUClassifier):
     def _takes_rows(self) -> bool:
         return True
 
+    @plain_torch()
     def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
         rows = as_rows(X)
         self.module_ = self._build(rows, int(X.shape[1]), seed)
@@ -271,6 +273,7 @@ class PUClassifier(BasePUClassifier):
         fitted["own_module"] = self.module is not None
         return tensors | arrays_of(self.module_), fitted
 
+    @plain_torch()
     def _restore(
         self, tensors: dict[str, NDArray[Any]], fitted: dict[str, Any], module: Any
     ) -> None:

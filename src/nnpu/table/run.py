@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from nnpu.estimators.evaluation import prior_interval
+from nnpu.files import partial_folder
 from nnpu.launch import is_first
 from nnpu.parameters import ParameterError
 from nnpu.table.models import named_model
@@ -21,12 +22,7 @@ if TYPE_CHECKING:
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.table.table_pu import TablePU
 
-__all__ = ["fit_to_folder", "model_for", "partial_folder"]
-
-
-def partial_folder(target: Path) -> Path:
-    """Return where the checkpoints of a run are kept until its result is stored."""
-    return target.with_name(f"{target.name}.partial")
+__all__ = ["fit_to_folder", "model_for"]
 
 
 @contextmanager

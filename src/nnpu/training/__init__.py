@@ -1,10 +1,10 @@
 """Algorithm 1: mini-batches, the step, the loop, and what is kept of them."""
 
+from nnpu.training._options import DEFAULT_TRAINING, Training
+from nnpu.training._resume import checkpoints_beside
+from nnpu.training._sample import TrainingSample
 from nnpu.training.batches import BatchPlan
 from nnpu.training.loop import predict_scores, train
-from nnpu.training.options import DEFAULT_TRAINING, Training
-from nnpu.training.resume import checkpoints_beside
-from nnpu.training.sample import TrainingSample
 
 __all__ = [
     "DEFAULT_TRAINING",

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from nnpu.launch import has_group, of_torchrun
 from nnpu.parameters import check_number
-from nnpu.training.batchnorm import SharedBatchNorm
+from nnpu.training._batchnorm import SharedBatchNorm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from nnpu.ambient import plain_torch
 from nnpu.data.rows import SparseBatch
 from nnpu.objective import flat_scores
 from nnpu.parameters import InputError
-from nnpu.training.acceleration import accelerated
-from nnpu.training.ahead import reading_ahead
+from nnpu.training._acceleration import accelerated
+from nnpu.training._identity import run_identity
+from nnpu.training._options import Training
+from nnpu.training._prefetch import prefetched
+from nnpu.training._progress import progress_bar
+from nnpu.training._resume import resumable
+from nnpu.training._run import Run
+from nnpu.training._sample import TrainingSample
+from nnpu.training._single_batch import SingleBatch
 from nnpu.training.batches import BatchPlan, automatic_blocks, derive_seed
 from nnpu.training.distributed import ALONE, joined
 from nnpu.training.history import evaluate
-from nnpu.training.identity import run_identity
 from nnpu.training.optimizers import discounted_step, make_optimizer, set_schedule
-from nnpu.training.options import Training
-from nnpu.training.progress import progress_bar
-from nnpu.training.resume import resumable
-from nnpu.training.run import Run
-from nnpu.training.sample import TrainingSample
 from nnpu.training.seeds import seeded
-from nnpu.training.whole import OnlyBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,12 +35,13 @@ if TYPE_CHECKING:
     from nnpu.data.rows import Rows
     from nnpu.objective import Objective
     from nnpu.risk import Terms
+    from nnpu.training._run import History
     from nnpu.training.distributed import World
-    from nnpu.training.run import History
 
 __all__ = ["forward", "predict_scores", "train", "train_step"]
 
 
+@plain_torch()
 def train(
     model: nn.Module,
     sample: TrainingSample,
@@ -106,7 +108,7 @@ def train(
     warm_up = objective.with_loss("logistic")
     with (
         joined(options.parallel) as world,
-        reading_ahead(sample.rows) as table,
+        prefetched(sample.rows) as table,
         seeded(seed),
         resumable(Run(model, algorithm, options, world), options, identity) as run,
         progress_bar(epochs, shown=verbose > 0 and world.rank == 0) as bar,
@@ -124,7 +126,7 @@ def train(
         compiled = options.compile and world.size == 1
         network = accelerated(model, precision=options.precision, compiled=compiled)
         objective, warm_up = (aim.with_pool(world.total) for aim in (objective, warm_up))
-        table = OnlyBatch(table) if len(plan) == 1 else table
+        table = SingleBatch(table) if len(plan) == 1 else table
         sample = TrainingSample(table, sample.s, sample.index)
         while run.epoch < epochs and not run.stopped:  # line 2
             run.begin_epoch(derive_seed(seed, run.epoch, world.rank))
@@ -197,6 +199,7 @@ def forward(model: nn.Module, batch: Tensor | SparseBatch) -> Tensor:
     return scores
 
 
+@plain_torch()
 def predict_scores(
     model: nn.Module, rows: Rows, *, index: Tensor | None = None, batch_size: int = 2048
 ) -> Tensor:
@@ -211,7 +214,7 @@ def predict_scores(
     """
     model.eval()
     index = torch.arange(len(rows)) if index is None else index
-    with torch.inference_mode(), reading_ahead(rows) as table:
+    with torch.inference_mode(), prefetched(rows) as table:
         batches = (table.take(part) for part in table.expect(index.split(batch_size)))
         parts = [forward(model, batch).float().cpu() for batch in batches]
     return torch.cat(parts) if parts else torch.empty(0)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from torch.optim import Optimizer
 
+    from nnpu.training._options import Training
     from nnpu.training.distributed import World
-    from nnpu.training.options import Training
 
 __all__ = ["History", "Run"]
 

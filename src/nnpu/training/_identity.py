@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from nnpu.objective import Objective
+    from nnpu.training._options import Training
+    from nnpu.training._sample import TrainingSample
     from nnpu.training.distributed import World
-    from nnpu.training.options import Training
-    from nnpu.training.sample import TrainingSample
 
 __all__ = ["Identity", "check_same", "data_digest", "difference", "model_digest", "run_identity"]
 

@@ -1,4 +1,4 @@
-"""Epochs of one mini-batch: it holds the same rows every time, and is gathered once."""
+"""Epochs of a single mini-batch: it holds the same rows every time, and is gathered once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
     from nnpu.data.rows import Rows
 
-__all__ = ["OnlyBatch"]
+__all__ = ["SingleBatch"]
 
 
-class OnlyBatch(WrappedRows):
+class SingleBatch(WrappedRows):
     """Rows of which the same ones are taken again and again.
 
     What was gathered is kept until others are taken, or until a model has written to it.
@@ -23,7 +23,7 @@ class OnlyBatch(WrappedRows):
     --------
     >>> import torch
     >>> from nnpu.data.rows import as_rows
-    >>> rows, both = OnlyBatch(as_rows(torch.zeros(2, 3))), torch.arange(2)
+    >>> rows, both = SingleBatch(as_rows(torch.zeros(2, 3))), torch.arange(2)
     >>> rows.take(both) is rows.take(both)
     True
     """

@@ -11,7 +11,7 @@ from torch import nn
 from nnpu.data.rows import as_rows
 from nnpu.objective import Objective
 from nnpu.training import TrainingSample, train
-from nnpu.training.whole import OnlyBatch
+from nnpu.training._single_batch import SingleBatch
 
 X = torch.arange(12.0).view(6, 2)
 
@@ -33,7 +33,7 @@ class Counted:
 @pytest.mark.parametrize("x", [X, sparse.csr_array(X.numpy())], ids=["dense", "sparse"])
 def test_the_same_rows_are_gathered_once_and_others_anew(x, monkeypatch):
     rows = as_rows(x)
-    counted, kept = Counted(rows, monkeypatch), OnlyBatch(rows)
+    counted, kept = Counted(rows, monkeypatch), SingleBatch(rows)
     indices = torch.tensor([4, 1])
     assert kept.take(indices) is kept.take(indices)
     assert counted.times == 1
@@ -43,7 +43,7 @@ def test_the_same_rows_are_gathered_once_and_others_anew(x, monkeypatch):
 
 
 def test_rows_that_were_written_to_are_gathered_anew():
-    kept, indices = OnlyBatch(as_rows(X.clone())), torch.arange(6)
+    kept, indices = SingleBatch(as_rows(X.clone())), torch.arange(6)
     kept.take(indices).zero_()
     assert torch.equal(kept.take(indices), X)
 

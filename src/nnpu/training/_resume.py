@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 from nnpu.files import partial_folder
 from nnpu.launch import is_first
 from nnpu.parameters import InputError
+from nnpu.training._identity import check_same, difference
+from nnpu.training._options import DEFAULT_TRAINING, Training
 from nnpu.training.checkpoint import CheckpointFolder
-from nnpu.training.identity import check_same, difference
-from nnpu.training.options import DEFAULT_TRAINING, Training
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
 
+    from nnpu.training._identity import Identity
+    from nnpu.training._run import Run
     from nnpu.training.distributed import World
-    from nnpu.training.identity import Identity
-    from nnpu.training.run import Run
 
 __all__ = ["checkpoints_beside", "resumable"]
 

@@ -12,7 +12,7 @@ from nnpu import models
 from nnpu.data.rows import DenseRows, Rows, as_rows
 from nnpu.objective import Objective
 from nnpu.training import Training, TrainingSample, loop, train
-from nnpu.training.ahead import reading_ahead
+from nnpu.training._prefetch import prefetched
 
 X = torch.arange(30.0).reshape(10, 3)
 
@@ -41,28 +41,28 @@ BATCHES = [torch.tensor([3, 1]), torch.tensor([0]), torch.tensor([2, 2])]
 
 def test_what_is_expected_is_taken_in_the_background_and_in_order():
     table = SlowRows()
-    with reading_ahead(table) as rows:
+    with prefetched(table) as rows:
         assert rows.shape == (10, 3)
         assert len(rows) == 10
         assert rows.nbytes == 120
         for batch in rows.expect(BATCHES):
             assert torch.equal(rows.take(batch), X[batch])
     assert [batch for batch, _ in table.taken] == [[3, 1], [0], [2, 2]]
-    assert all(name.startswith("nnpu-ahead") for _, name in table.taken)
+    assert all(name.startswith("nnpu-prefetch") for _, name in table.taken)
 
 
 def test_the_next_batch_is_under_way_before_it_is_asked_for():
     table, begun = SlowRows(), threading.Event()
     take = table.take
     table.take = lambda indices: (begun.set() if indices is BATCHES[1] else None, take(indices))[1]
-    with reading_ahead(table) as rows:
+    with prefetched(table) as rows:
         rows.expect(BATCHES)
         rows.take(BATCHES[0])
         assert begun.wait(30)
 
 
 def test_what_was_not_expected_is_taken_all_the_same():
-    with reading_ahead(SlowRows()) as rows:
+    with prefetched(SlowRows()) as rows:
         rows.expect(BATCHES)
         other = torch.tensor([7, 8])
         assert torch.equal(rows.take(other), X[other])
@@ -73,7 +73,7 @@ def test_what_was_not_expected_is_taken_all_the_same():
 
 
 def test_an_error_in_the_background_is_raised_where_the_batch_is_taken():
-    with reading_ahead(SlowRows()) as rows:
+    with prefetched(SlowRows()) as rows:
         first, bad = rows.expect([torch.tensor([1]), torch.tensor([9])])
         rows.take(first)
         with pytest.raises(OSError, match="the disk is gone"):
@@ -82,7 +82,7 @@ def test_an_error_in_the_background_is_raised_where_the_batch_is_taken():
 
 def test_no_thread_is_left_when_a_run_ends_or_fails():
     def fail():
-        with reading_ahead(SlowRows()) as rows:
+        with prefetched(SlowRows()) as rows:
             rows.expect(BATCHES)
             raise RuntimeError
 
@@ -96,10 +96,10 @@ def test_only_what_is_on_disk_is_read_ahead(tmp_path):
     np.save(tmp_path / "x.npy", X.numpy())
     mapped = as_rows(np.load(tmp_path / "x.npy", mmap_mode="r"))
     in_memory = DenseRows(X)
-    with reading_ahead(in_memory) as rows:
+    with prefetched(in_memory) as rows:
         assert rows is in_memory
         assert rows.expect(BATCHES) is BATCHES
-    with reading_ahead(mapped) as rows:
+    with prefetched(mapped) as rows:
         assert rows is not mapped
 
 

@@ -1,4 +1,4 @@
-"""Reading ahead: while the model computes, a thread takes the next mini-batch from the disk."""
+"""Prefetching: while the model computes, a thread takes the next mini-batch from the disk."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from nnpu.data.rows import Rows, SparseBatch
 
-__all__ = ["reading_ahead"]
+__all__ = ["prefetched"]
 
 
 @contextmanager
-def reading_ahead(rows: Rows) -> Iterator[Rows]:
+def prefetched(rows: Rows) -> Iterator[Rows]:
     """Yield rows that are read in the background, if they are on disk; the others as they are.
 
     What is expected (`Rows.expect`) is taken one mini-batch ahead. The order of the batches and
@@ -36,22 +36,22 @@ def reading_ahead(rows: Rows) -> Iterator[Rows]:
     >>> import torch
     >>> from nnpu.data.rows import as_rows
     >>> table = as_rows(torch.zeros(3, 2))
-    >>> with reading_ahead(table) as rows:
+    >>> with prefetched(table) as rows:
     ...     rows is table
     True
     """
     if not rows.on_disk:
         yield rows
         return
-    with ThreadPoolExecutor(1, "nnpu-ahead") as pool:
-        ahead = _RowsAhead(rows, pool)
+    with ThreadPoolExecutor(1, "nnpu-prefetch") as pool:
+        ahead = _PrefetchedRows(rows, pool)
         try:
             yield ahead
         finally:
             ahead.expect([])
 
 
-class _RowsAhead(WrappedRows):
+class _PrefetchedRows(WrappedRows):
     """Rows with one mini-batch under way."""
 
     def __init__(self, rows: Rows, pool: ThreadPoolExecutor) -> None:
