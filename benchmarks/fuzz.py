@@ -42,8 +42,8 @@ SECONDS, MEBIBYTES = 10, 2048  # that one input may take
 def read_like_fit(path: Path) -> None:
     """Read a table as ``nnpu fit`` does, up to the features."""
     import numpy as np
-
     from nnpu.cli.labelled import read_labelled
+
     from nnpu.data import read_table
     from nnpu.parameters import InputError
     from nnpu.table.columns import fit_columns
@@ -130,7 +130,6 @@ def config(data: bytes, folder: Path) -> None:
 def model(data: bytes, folder: Path) -> None:
     """The bytes are weights or a configuration, or change one; the checksums are right."""
     import numpy as np
-
     from nnpu.cli.scoring import load_model
 
     files = dict(honest_model())

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from nnpu import PULoss
-from nnpu.boosting import BOOSTED_LOSSES, PUObjective
+from nnpu.boosting import BOOSTED_LOSSES, PUObjective, kl_round
 from nnpu.losses import get_loss
 from nnpu.parameters import ParameterError
 from nnpu.risk import RISKS
@@ -176,3 +176,54 @@ def test_lightgbm_takes_the_objective_and_the_metric():
     assert risks[-1] < risks[0]
     assert objective.metric(booster.predict(x[1500:]), valid)[1] == pytest.approx(risks[-1])
     assert np.mean((booster.predict(x[1500:]) > 0) == (y[1500:] == 1)) > 0.9
+
+
+@pytest.mark.parametrize("sampling", ["two-sample", "one-sample"])
+@pytest.mark.parametrize("shift", [-6.0, 0.0, 6.0])
+def test_the_closed_form_of_kl_is_the_gradient_of_pu_loss(sampling, shift):
+    scores, s = draw(seed=1)
+    scores = scores + np.where(s == 1, -shift, shift)
+    setting = {"prior": 0.6, "risk": "kl", "sampling": sampling}
+    start = kl_round(scores, s, prior=0.6, sampling=sampling)
+    expected = len(s) * pu_loss_gradient(scores, s, **setting)
+    np.testing.assert_allclose(start.gradient, expected, rtol=1e-9, atol=1e-14)
+    value = PULoss(**setting)(torch.tensor(scores), torch.as_tensor(s)).item()
+    assert start.values["train_risk"] == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize("sampling", ["two-sample", "one-sample"])
+def test_the_curvature_of_kl_bounds_the_second_derivative(sampling):
+    """Per row h = (π [P]/n_p + [X]/n) φ(1 − φ), and φ(1 − φ)|1 − 2φ| ≤ φ(1 − φ)."""
+    scores, s = draw(seed=2, scale=3.0)
+    g = torch.tensor(scores, requires_grad=True)
+    value = PULoss(0.3, risk="kl", sampling=sampling)(g, torch.as_tensor(s))
+    [slope] = torch.autograd.grad(value, g, create_graph=True)
+    [second] = torch.autograd.grad(slope.sum(), g)
+    start = kl_round(scores, s, prior=0.3, sampling=sampling)
+    assert np.all(start.hessian >= len(s) * second.numpy() * (1 - 1e-9))
+    assert np.all(start.hessian > 0)
+
+
+@pytest.mark.parametrize("sampling", ["two-sample", "one-sample"])
+def test_the_population_minimiser_of_the_kl_risk_is_the_posterior(sampling):
+    """Four cells, P(y = 1 | cell) known; a leaf per cell, boosted to the minimum of the risk.
+
+    In two samples P is drawn from p(x | y = 1) and U from p; in one sample a share of the
+    positives gets a label, and rows without are U. The minimiser is the posterior in both.
+    """
+    rng = np.random.default_rng(0)
+    posterior, n = np.array([0.05, 0.3, 0.6, 0.9]), 400_000
+    cell = rng.integers(0, 4, n)
+    y = rng.random(n) < posterior[cell]
+    if sampling == "one-sample":
+        s = (y & (rng.random(n) < 0.4)) * 1
+    else:
+        other = rng.integers(0, 4, n)
+        other = other[rng.random(n) < posterior[other]]
+        cell, s = np.r_[other, cell], np.repeat([1, 0], [len(other), n])
+    value = np.zeros(4)
+    for _ in range(400):
+        start = kl_round(value[cell], s, prior=posterior.mean(), sampling=sampling)
+        total, curvature = (np.bincount(cell, part, 4) for part in (start.gradient, start.hessian))
+        value -= 0.5 * total / curvature
+    np.testing.assert_allclose(1 / (1 + np.exp(-value)), posterior, atol=0.01)

@@ -462,7 +462,7 @@ def test_risks_that_are_differentiated_as_they_stand_never_take_the_other_branch
 
 
 def test_every_risk_is_found_by_its_name_and_an_object_is_left_alone():
-    assert set(RISKS) == {"nnpu", "upu", "pn", "abs", "imbalanced", "pnu", "nnpnu"}
+    assert set(RISKS) == {"nnpu", "upu", "pn", "abs", "imbalanced", "pnu", "nnpnu", "kl"}
     assert all(RISKS[name].name == name for name in RISKS)
     assert isinstance(get_risk("nnpu"), NonNegativeRisk)
     mine = ImbalancedRisk(0.3)

@@ -1,9 +1,10 @@
-"""The nnPU risk under gradient-boosted trees: what a boosting round of LightGBM needs of it.
+"""PU risks under gradient-boosted trees: what a boosting round of LightGBM needs of them.
 
 A round fits a tree to a gradient g and a curvature h per row; a leaf gets the value −Σg/Σh. The
 gradient is Algorithm 1's, the branch being chosen anew in every round. The curvature cannot be the
 second derivative: that is negative where a row of P counts as a negative with the weight −π, and
-zero for linear-odd losses. See `PUObjective` for what takes its place.
+zero for linear-odd losses. See `PUObjective` for what takes its place; `kl_round` is
+the same for the KL risk, in closed form.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from nnpu.ambient import plain_torch
 from nnpu.losses import Loss, get_loss
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from nnpu.risk import Risk
 
-__all__ = ["BOOSTED_LOSSES", "PUObjective", "Round", "check_boosted_loss"]
+__all__ = ["BOOSTED_LOSSES", "PUObjective", "Round", "check_boosted_loss", "kl_round"]
 
 #: Losses with |ℓ″| ≤ |ℓ′| everywhere.
 BOOSTED_LOSSES = ("logistic", "sigmoid")
@@ -43,6 +45,59 @@ class Round(NamedTuple):
     values: dict[str, float]
 
 
+def kl_round(
+    scores: ArrayLike, s: ArrayLike, *, prior: float, sampling: str = "two-sample"
+) -> Round:
+    """Return gradient, curvature and value of the KL risk, π mean_P[−log φ] + mean_X φ, φ = σ(g).
+
+    A row of P has the gradient −(π/n_p)(1 − φ) and the curvature (π/n_p) φ(1 − φ). A row of the
+    population has the gradient φ(1 − φ)/n; its exact curvature, φ(1 − φ)(1 − 2φ)/n, changes sign,
+    so that φ(1 − φ)/n, a bound of it, takes its place. In one sample a row of P is also a row of
+    the population. All is multiplied by the number of rows, as in `PUObjective`.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n,)
+        g(x).
+    s : array-like of shape (n,)
+        1 labelled positive, 0 unlabelled.
+    prior, sampling
+        As in `nnpu.PULoss`.
+
+    Examples
+    --------
+    >>> start = kl_round([0.0, 0.0], [1, 0], prior=0.5)
+    >>> start.gradient, start.hessian, round(start.values["train_risk"], 4)
+    (array([-0.5,  0.5]), array([0.25, 0.5 ]), 0.8466)
+    """
+    g, is_p = np.asarray(scores, dtype=np.float64), np.asarray(s) == 1
+    of_p, of_x = _shares(is_p, sampling)
+    phi = expit(g)
+    slope = phi * expit(-g)
+    n, weight = len(g), prior * of_p
+    positive, negative = float(weight @ np.logaddexp(0, -g)), float(of_x @ phi)
+    return Round(
+        n * (of_x * slope - weight * expit(-g)),
+        np.maximum(n * (of_x + weight) * slope, _LEAST),
+        _values(positive, negative, positive + negative, corrected=False),
+    )
+
+
+def _shares(is_p: NDArray[np.bool_], sampling: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the weight of each row in the mean over P, and in that over the population."""
+    of_x = np.ones(len(is_p)) if sampling == "one-sample" else (~is_p).astype(np.float64)
+    return is_p / max(is_p.sum(), 1), of_x / max(of_x.sum(), 1)
+
+
+def _values(positive: float, negative: float, risk: float, *, corrected: bool) -> dict[str, float]:
+    return {
+        "train_risk": risk,
+        "train_positive": positive,
+        "train_negative": negative,
+        "corrected": float(corrected),
+    }
+
+
 class PUObjective:
     """Algorithm 1's gradient, and a positive curvature, for LightGBM.
 
@@ -52,7 +107,7 @@ class PUObjective:
     Parameters
     ----------
     prior, risk, beta, sampling
-        As in `nnpu.PULoss`.
+        As in `nnpu.PULoss`. ``risk="kl"`` is `kl_round`, which uses no other parameter.
     loss : {"logistic", "sigmoid"}, default="logistic"
         A loss with |ℓ″| ≤ |ℓ′|, which the curvature rests on.
     gamma : float, default=1.0
@@ -129,6 +184,9 @@ class PUObjective:
         """
         import torch
 
+        if self.objective.risk.name == "kl":
+            prior, sampling = self.objective.prior, self.objective.sampling
+            return kl_round(scores, s, prior=prior, sampling=sampling)
         margins: list[Tensor] = []
 
         def watched(margin: Tensor) -> Tensor:
@@ -146,12 +204,12 @@ class PUObjective:
         return Round(
             discount * (as_positive - as_negative),
             np.maximum(np.abs(as_positive) + np.abs(as_negative), _LEAST),
-            {
-                "train_risk": terms.risk.item(),
-                "train_positive": terms.positive.item(),
-                "train_negative": terms.negative.item(),
-                "corrected": float(corrected),
-            },
+            _values(
+                terms.positive.item(),
+                terms.negative.item(),
+                terms.risk.item(),
+                corrected=corrected,
+            ),
         )
 
     def __call__(self, scores: ArrayLike, dataset: Any) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -90,8 +90,15 @@ class Objective:
         return math.inf if self.beta >= self.prior * self.loss.supremum else self.beta
 
     def terms(self, scores: Tensor, s: Tensor, *, loss: Loss | None = None) -> Terms:
-        """Evaluate a mini-batch, with another loss (the zero-one loss, say) if one is given."""
-        s = self.risk.labels(s)
+        """Evaluate a mini-batch, with another loss (the zero-one loss, say) if one is given.
+
+        A risk with a loss of its own has no value under another; nnPU's is given for it.
+        """
+        risk = self.risk
+        if risk.own_loss is not None:
+            risk = risk if loss is None else get_risk("nnpu")
+            loss = loss or risk.own_loss
+        s = risk.labels(s)
         partial = partial_risks(
             scores,
             s,
@@ -100,7 +107,7 @@ class Objective:
             shares=self.shares,
             pool=self.pool,
         )
-        return self.risk.terms(partial, self.prior, self.tolerance)
+        return risk.terms(partial, self.prior, self.tolerance)
 
     def discounted(self, terms: Terms) -> Tensor:
         """Return what is differentiated, times γ where it is the correction."""
@@ -120,8 +127,8 @@ class PULoss(nn.Module):
         π_p in (0, 1): the share of positives in the unlabelled data (two-sample), or in all the
         data (one-sample).
     risk : str or Risk, default="nnpu"
-        ``"nnpu"``, ``"upu"``, ``"pn"``, ``"abs"``, ``"imbalanced"``, ``"pnu"``, ``"nnpnu"``, or an
-        object of `nnpu.risk` with parameters of its own.
+        ``"nnpu"``, ``"upu"``, ``"pn"``, ``"abs"``, ``"imbalanced"``, ``"pnu"``, ``"nnpnu"``,
+        ``"kl"``, or an object of `nnpu.risk` with parameters of its own.
     loss : str, Loss or callable, default="sigmoid"
         A name of Table 1 or any element-wise function of the margin.
     beta : float, default=0.0

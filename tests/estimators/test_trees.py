@@ -86,16 +86,57 @@ def test_a_forest_of_one_split_follows_it():
     assert forest.scores(x).tolist() == [-0.75, 2.25, 2.25]
 
 
-def test_trees_that_compare_categories_are_refused(table):
+def test_trees_that_compare_categories_score_as_lightgbm_does(table):
+    """Also rows whose category is missing, or was never seen: both go right."""
     x, _, y = table
-    x[:, 0] = np.arange(len(x)) % 7
+    x = x.astype(np.float32)
+    x[:, 0] = np.arange(len(x)) % 70
+    x[::9, 0] = np.nan
+    odd = np.isin(x[:, 0], [3, 17, 18, 40, 69])
     booster = lightgbm.train(
-        {"verbosity": -1, "objective": "binary", "num_threads": 1},
-        lightgbm.Dataset(x, (y == 1) | (x[:, 0] == 3), categorical_feature=[0]),
-        5,
+        {"verbosity": -1, "objective": "binary", "num_threads": 1, "min_data_per_group": 1},
+        lightgbm.Dataset(x, (y == 1) ^ odd, categorical_feature=[0]),
+        20,
     )
-    with pytest.raises(InputError, match="categories"):
-        Forest.from_text(booster.model_to_string())
+    forest = Forest.from_text(booster.model_to_string())
+    assert len(forest.category) > 0
+    x[:40, 0] = np.arange(60, 100)
+    np.testing.assert_allclose(forest.scores(x), booster.predict(x, raw_score=True), rtol=1e-12)
+    again = Forest.from_arrays(forest.arrays(), x.shape[1])
+    np.testing.assert_array_equal(again.scores(x), forest.scores(x))
+
+
+def test_the_forest_of_extra_trees_gives_their_mean_share(table):
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    x, _, y = table
+    x = x.astype(np.float32)
+    model = ExtraTreesClassifier(7, min_samples_leaf=3, random_state=0).fit(x, y == 1)
+    forest = Forest.from_sklearn(model.estimators_)
+    np.testing.assert_allclose(forest.scores(x), model.predict_proba(x)[:, 1], rtol=1e-12)
+    assert len(Forest.from_arrays(forest.arrays(), x.shape[1]).roots) == 7
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"category": np.int32([0])}, {"goes_left": np.zeros((0, 3), bool)}, {"goes_left": None}],
+)
+def test_damaged_categories_of_a_forest_are_refused(damage):
+    arrays = {
+        "roots": np.int32([0]),
+        "feature": np.int32([0, 0, 0]),
+        "threshold": np.zeros(3),
+        "left": np.int32([1, 1, 2]),
+        "right": np.int32([2, 1, 2]),
+        "nan_left": np.zeros(3, bool),
+        "value": np.array([0.0, 1.0, 2.0]),
+        "category": np.int32([0, -1, -1]),
+        "goes_left": np.array([[True, False]]),
+    }
+    assert Forest.from_arrays(arrays, 1).scores(np.float32([[0], [1], [9]])).tolist() == [1, 2, 2]
+    broken = {name: array for name, array in (arrays | damage).items() if array is not None}
+    with pytest.raises(InputError):
+        Forest.from_arrays(broken, 1)
 
 
 # The classifier.

@@ -1,4 +1,4 @@
-"""`Forest`: boosted trees as plain arrays, which can be checked, stored and scored by themselves.
+"""`Forest`: trees as plain arrays, which can be checked, stored and scored by themselves.
 
 LightGBM's own reader trusts its text: an index that is out of range there is read outside of the
 array. So model folders hold these arrays instead, no text of a stranger's ever reaches it, and a
@@ -7,7 +7,7 @@ stored model needs no LightGBM to score rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from nnpu.data.blocks import row_blocks
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -32,6 +32,7 @@ _TYPES = {
     "nan_left": np.bool_,
     "value": np.float64,
 }
+_CATEGORY_TYPES = {"category": np.int32, "goes_left": np.bool_}
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +40,7 @@ class Forest:
     """The nodes of all trees, one after the other; a child comes after its parent.
 
     A row goes left at an inner node if its feature is no greater than the threshold, and adds up
-    the values of the leaves that it ends in.
+    the values of the leaves that it ends in. A node may ask for a category instead.
 
     Parameters
     ----------
@@ -53,6 +54,10 @@ class Forest:
         Whether a missing value goes left.
     value : ndarray of shape (n_nodes,)
         The value of a leaf.
+    category : ndarray of shape (n_nodes,) or (0,)
+        For a node that asks for a category its row of `goes_left`, else −1; empty if none does.
+    goes_left : ndarray of shape (n_tables, n_codes)
+        Whether each code goes left; missing and unknown ones go right.
     """
 
     roots: NDArray[np.int32]
@@ -62,24 +67,52 @@ class Forest:
     right: NDArray[np.int32]
     nan_left: NDArray[np.bool_]
     value: NDArray[np.float64]
+    category: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    goes_left: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
 
     @classmethod
     def from_text(cls, text: str) -> Forest:
         """Read the text that LightGBM made of a model of ours; not for a stranger's text."""
-        parts: dict[str, list[Any]] = {name: [] for name in _TYPES}
+        trees: list[dict[str, NDArray[Any]]] = []
+        tables: list[NDArray[np.bool_]] = []
         first = 0
         for tree in _sections(text):
-            nodes = _nodes(tree, first)
-            parts["roots"].append([first])
-            for name, array in nodes.items():
-                parts[name].append(array)
-            first += len(nodes["value"])
-        return cls(
-            **{
-                name: np.concatenate([np.empty(0), *arrays]).astype(_TYPES[name])
-                for name, arrays in parts.items()
-            }
-        )
+            trees.append(_nodes(tree, first, tables))
+            first += len(trees[-1]["value"])
+        forest = _joined(trees)
+        if not tables:
+            return forest
+        goes_left = np.zeros((len(tables), max(map(len, tables))), dtype=np.bool_)
+        for row, table in zip(goes_left, tables, strict=True):
+            row[: len(table)] = table
+        category = np.concatenate([tree["category"] for tree in trees]).astype(np.int32)
+        return cls(**forest.arrays(), category=category, goes_left=goes_left)
+
+    @classmethod
+    def from_sklearn(cls, trees: Sequence[Any]) -> Forest:
+        """Return the forest of scikit-learn's trees of two classes.
+
+        The sum over its trees is the mean share of the second class.
+        """
+        parts, first = [], 0
+        for one in trees:
+            tree = one.tree_
+            n, leaf = tree.node_count, tree.children_left < 0
+            node = first + np.arange(n)
+            share = tree.value[:, 0, 1] / tree.value[:, 0, :].sum(axis=1)
+            parts.append(
+                {
+                    "roots": np.array([first]),
+                    "feature": np.where(leaf, 0, tree.feature),
+                    "threshold": np.where(leaf, 0.0, tree.threshold),
+                    "left": np.where(leaf, node, first + tree.children_left),
+                    "right": np.where(leaf, node, first + tree.children_right),
+                    "nan_left": np.zeros(n),
+                    "value": np.where(leaf, share / len(trees), 0.0),
+                }
+            )
+            first += n
+        return _joined(parts)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_features: int) -> Forest:
@@ -88,14 +121,16 @@ class Forest:
         Every node must be a root or the child of one node before it, so that a row passes each
         tree in finitely many steps and reads nothing outside of the arrays.
         """
-        if arrays.keys() != _TYPES.keys():
+        types = _TYPES | (_CATEGORY_TYPES if "category" in arrays else {})
+        if arrays.keys() != types.keys():
             raise InputError(f"The arrays of a forest are {', '.join(_TYPES)}.")
         n = len(arrays["value"])
         if n > _MOST_NODES:
             raise InputError(f"The forest has {n:,} nodes; at most {_MOST_NODES:,} are read.")
-        for name, kind in _TYPES.items():
-            array = arrays[name]
-            if array.ndim != 1 or array.dtype != kind or (name != "roots" and len(array) != n):
+        for name, kind in types.items():
+            array, n_axes = arrays[name], 2 if name == "goes_left" else 1
+            length_fits = name in ("roots", "goes_left") or len(array) == n
+            if array.ndim != n_axes or array.dtype != kind or not length_fits:
                 raise InputError(f"The array {name!r} of the forest has a wrong shape or type.")
         forest = cls(**arrays)
         forest._check(n_features)
@@ -103,7 +138,9 @@ class Forest:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what `from_arrays` takes."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        names = [one.name for one in fields(self)]
+        kept = names if len(self.category) else list(_TYPES)
+        return {name: getattr(self, name) for name in kept}
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """Return the sum of the leaves' values for each row, in the order of the trees.
@@ -113,13 +150,22 @@ class Forest:
         X : ndarray or CSR matrix of shape (n, n_features)
             Rows of a sparse matrix are made dense a block at a time.
         """
-        total = np.zeros(X.shape[0])
+        total: NDArray[np.float64] = self.staged_scores(X, max(1, len(self.roots)), 1)[0]
+        return total
+
+    def staged_scores(self, X: Any, step: int, stages: int) -> NDArray[np.float64]:
+        """Return the sums over the first `step`, 2 `step`, … trees, shape (stages, n)."""
+        total = np.zeros((stages, X.shape[0]))
         depths = self.depths()
         for rows, block in row_blocks(X, X.shape[1]):
-            dense = np.ascontiguousarray(block if isinstance(block, np.ndarray) else _dense(block))
+            dense = _dense(block)
             missing = bool(np.isnan(dense).any())
-            for root, depth in zip(self.roots, depths, strict=True):
-                total[rows] += self.value[self._leaves(dense, root, depth, missing)]
+            so_far = np.zeros(len(dense))
+            for stage in range(stages):
+                for tree in range(stage * step, min((stage + 1) * step, len(depths))):
+                    leaves = self._leaves(dense, self.roots[tree], depths[tree], missing)
+                    so_far += self.value[leaves]
+                total[stage, rows] = so_far
         return total
 
     def _leaves(
@@ -133,8 +179,23 @@ class Forest:
             goes_left = value <= self.threshold.take(node)  # False for NaN
             if missing:
                 goes_left |= np.isnan(value) & self.nan_left.take(node)
+            if len(self.category):
+                goes_left = self._by_category(node, value, goes_left)
             node = np.where(goes_left, self.left.take(node), self.right.take(node))
         return node
+
+    def _by_category(
+        self, node: NDArray[np.int32], value: NDArray[np.float32], goes_left: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        table = self.category.take(node)
+        asked = table >= 0
+        known = asked & (value >= 0) & (value < self.goes_left.shape[1])  # False for NaN
+        code = np.where(known, value, 0).astype(np.int64)
+        place = np.where(known, table, 0).astype(np.int64) * self.goes_left.shape[1] + code
+        found: NDArray[np.bool_] = np.where(
+            asked, known & self.goes_left.reshape(-1).take(place), goes_left
+        )
+        return found
 
     def depths(self) -> list[int]:
         """Return how many comparisons the deepest leaf of each tree takes."""
@@ -164,9 +225,20 @@ class Forest:
             and np.all(self.right[inner] > node[inner])
             and np.array_equal(np.bincount(indices, minlength=n), np.ones(n))
             and np.all((self.feature >= 0) & (self.feature < n_features))
+            and np.all((self.category >= -1) & (self.category < len(self.goes_left)))
+            and (len(self.category) == 0 or self.goes_left.shape[1] > 0)
         )
         if not fits:
             raise InputError("The nodes of the forest do not form trees over the features.")
+
+
+def _joined(trees: Sequence[Mapping[str, NDArray[Any]]]) -> Forest:
+    return Forest(
+        **{
+            name: np.concatenate([np.empty(0), *(tree[name] for tree in trees)]).astype(kind)
+            for name, kind in _TYPES.items()
+        }
+    )
 
 
 def _sections(text: str) -> Iterator[dict[str, str]]:
@@ -176,8 +248,13 @@ def _sections(text: str) -> Iterator[dict[str, str]]:
         yield dict(line.split("=", 1) for line in section.splitlines() if "=" in line)
 
 
-def _nodes(tree: dict[str, str], first: int) -> dict[str, NDArray[Any]]:
-    """Return the nodes of a tree: its inner nodes, then its leaves, numbered from `first`."""
+def _nodes(
+    tree: dict[str, str], first: int, tables: list[NDArray[np.bool_]]
+) -> dict[str, NDArray[Any]]:
+    """Return the nodes of a tree: its inner nodes, then its leaves, numbered from `first`.
+
+    What each node that asks for a category sends left is added to `tables`.
+    """
 
     def read(name: str, kind: type) -> NDArray[Any]:
         return np.array(tree.get(name, "").split(), dtype=kind)
@@ -187,8 +264,8 @@ def _nodes(tree: dict[str, str], first: int) -> dict[str, NDArray[Any]]:
     # LightGBM: bit 0 of a decision is "category", bit 1 "missing goes left"; bits 2 and 3 say what
     # counts as missing: 0 nothing (NaN is then 0.0), 1 zero, 2 NaN.
     decision = read("decision_type", np.int64)
-    if n_inner and (np.any(decision & 1) or np.any((decision >> 2) & 3 == 1)):
-        raise InputError("Trees with categories, or with zeros as missing values, are not read.")
+    if n_inner and np.any((decision >> 2) & 3 == 1):
+        raise InputError("Trees with zeros as missing values are not read.")
     threshold = read("threshold", np.float64)
     nan_left = np.where((decision >> 2) & 3 == 2, (decision >> 1) & 1 == 1, threshold >= 0)
     pad = np.zeros(n_inner + 1)
@@ -197,16 +274,26 @@ def _nodes(tree: dict[str, str], first: int) -> dict[str, NDArray[Any]]:
         for side in ("left", "right")
         for child in [read(f"{side}_child", np.int64)]
     }
+    category = np.full(2 * n_inner + 1, -1)
+    bounds, words = read("cat_boundaries", np.int64), read("cat_threshold", np.uint32)
+    for node in np.flatnonzero(decision & 1):
+        which = int(threshold[node])  # of the node's sets of categories: 32 codes a word
+        bits = words[bounds[which] : bounds[which + 1]].astype("<u4").view(np.uint8)
+        category[node] = len(tables)
+        tables.append(np.unpackbits(bits, bitorder="little").astype(np.bool_))
+        threshold[node], nan_left[node] = 0.0, False
     return {
+        "roots": np.array([first]),
         "feature": np.concatenate([read("split_feature", np.int64), pad]),
         "threshold": np.concatenate([threshold, pad]),
         "left": np.concatenate([children["left"], leaves]),
         "right": np.concatenate([children["right"], leaves]),
         "nan_left": np.concatenate([nan_left, pad]),
         "value": np.concatenate([np.zeros(n_inner), read("leaf_value", np.float64)]),
+        "category": category,
     }
 
 
 def _dense(block: Any) -> NDArray[np.float32]:
-    dense: NDArray[np.float32] = block.toarray()
-    return dense
+    dense = block if isinstance(block, np.ndarray) else block.toarray()
+    return np.ascontiguousarray(dense)

@@ -42,6 +42,7 @@ _TABLE = "table/"  # before the names of what TablePU keeps
 _WEIGHTS, _CONFIG, _SUMS = "model.safetensors", "config.json", "SHA256SUMS"
 _STORED = {  # what a folder can hold, and where it is: imported only if it does
     "BoostedPU": "nnpu.estimators.trees",
+    "EnsemblePU": "nnpu.estimators.ensemble",
     "LinearPU": "nnpu.estimators.linear",
     "PUClassifier": "nnpu.estimators.network",
 }
@@ -298,6 +299,8 @@ def _plain_parameters(classifier: BasePUClassifier) -> dict[str, Any]:
             plain[name] = value.item()
         elif value is None or isinstance(value, str | int | float | bool):
             plain[name] = value
+        elif isinstance(value, list | tuple) and all(isinstance(v, str | int) for v in value):
+            plain[name] = list(value)
     return plain
 
 

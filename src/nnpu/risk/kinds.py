@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
+from nnpu.losses import Loss, logistic, sigmoid
 from nnpu.parameters import check_choice, check_number, check_prior
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ __all__ = [
     "RISKS",
     "AbsoluteRisk",
     "ImbalancedRisk",
+    "KLRisk",
     "NonNegativePNURisk",
     "NonNegativeRisk",
     "PNURisk",
@@ -53,12 +55,14 @@ class Risk(ABC):
     """How the risk of a classifier is put together from partial risks.
 
     A subclass is final, holds the parameters that it alone needs, and says in ``reads`` which
-    labels it makes use of: 1 labelled positive, 0 unlabelled, −1 known negative.
+    labels it makes use of: 1 labelled positive, 0 unlabelled, −1 known negative. A risk with
+    an ``own_loss`` is made of that one, whatever loss is asked for.
     """
 
     name: ClassVar[str]
     reads: ClassVar[frozenset[int]] = frozenset({1, 0})
     unlabelled_is_negative: ClassVar[bool] = False
+    own_loss: ClassVar[Loss | None] = None
 
     def labels(self, s: Tensor) -> Tensor:
         """Return the labels as this risk reads them."""
@@ -258,6 +262,43 @@ class NonNegativePNURisk(Risk):
         return _correct(prior * partial.risk_p_plus, n, beta)
 
 
+def _kl_loss(margin: Tensor) -> Tensor:
+    """−log σ(g) for a row as positive, σ(g) for a row as unlabelled; margins (g, −g), (2, n)."""
+    import torch
+
+    return torch.stack([logistic(margin[0]), sigmoid(margin[1])])
+
+
+@dataclass(frozen=True)
+class KLRisk(Risk):
+    """π mean_P[−log σ(g)] + mean_X σ(g), X being the population sample. `beta` is not used.
+
+    With densities p_P of the positives and p of the population, the risk of φ = σ(g) is
+    ∫ −π p_P log φ + p φ. At every x its derivative by φ, p − π p_P / φ, vanishes where
+    φ = π p_P / p, the posterior; and up to a constant the risk is the generalised Kullback-Leibler
+    divergence from π p_P to φ p. Both parts are non-negative, so that there is nothing to clamp.
+    Yet φ = 1 on the rows of P and 0 on those of U has the risk 0: a flexible model memorises, and
+    must be stopped by the risk of held-out rows. Calibrate its scores, or choose the cut by such
+    rows: alone it tends to cut too low.
+
+    It has its own loss, and `loss` is not used. A training's zero-one risk is nnPU's.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from nnpu import PULoss
+    >>> PULoss(prior=0.5, risk="kl")(torch.zeros(2), torch.tensor([1, 0]))  # 0.5 ln 2 + 0.5
+    tensor(0.8466)
+    """
+
+    name: ClassVar[str] = "kl"
+    own_loss: ClassVar[Loss | None] = Loss("kl", _kl_loss)
+
+    def terms(self, partial: PartialRisks, prior: float, beta: float = 0.0) -> Terms:
+        """π R̂_p⁺ + R̂_u⁻, under the two halves of its loss."""
+        return _descend(prior * partial.risk_p_plus, partial.risk_u_minus)
+
+
 _ALL = (
     NonNegativeRisk(),
     UnbiasedRisk(),
@@ -266,6 +307,7 @@ _ALL = (
     ImbalancedRisk(),
     PNURisk(),
     NonNegativePNURisk(),
+    KLRisk(),
 )
 
 #: The risks by name, each with its default parameters.

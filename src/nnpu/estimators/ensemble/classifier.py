@@ -1,0 +1,354 @@
+"""`EnsemblePU`: the classifier that puts members of different kinds together."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import expit, logit
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+
+from nnpu.calibration import ScoreCalibration, fit_calibration
+from nnpu.data.vectors import as_array
+from nnpu.estimators.base import BasePUClassifier
+from nnpu.estimators.ensemble import state
+from nnpu.estimators.ensemble.designs import Dense, fit_dense
+from nnpu.estimators.ensemble.folds import Folds, Trial, make_folds, p_against_u, refit, try_member
+from nnpu.estimators.ensemble.inputs import (
+    Levels,
+    check_matrix,
+    encode_frame,
+    find_categories,
+    fit_columns,
+    frame_levels,
+)
+from nnpu.estimators.ensemble.members import MEMBERS, Task
+from nnpu.estimators.ensemble.rules import excluded
+from nnpu.estimators.ensemble.scorers import Scorer, View
+from nnpu.estimators.ensemble.weights import find_weights
+from nnpu.parameters import InputError, ParameterError, check_choice, check_count, shown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nnpu.estimators.labels import Labels
+
+__all__ = ["EnsemblePU"]
+
+_OWNER = "EnsemblePU"
+_LEAST_SLOPE = 0.1  # of a calibration, for scores with standard deviation 1
+_SURE = 1e-9  # probabilities nearer to 0 or 1 count as this
+_BLOCK = 1 << 16  # rows that are scored at a time
+
+
+class EnsemblePU(BasePUClassifier):
+    """Linear models, kernels and trees together, from labelled positives and unlabelled data.
+
+    Members of different kinds are fitted in folds. Their out-of-fold scores estimate the prior (if
+    it is not given), weigh the members, calibrate the probabilities and choose the cut. Then each
+    member is fitted to all rows. No member is best everywhere; together they are near the best
+    (``docs/leaderboard.md``).
+
+    Parameters
+    ----------
+    prior : float or "auto", default="auto"
+        The class prior π_p: the share of positives among the unlabelled rows (two-sample) or
+        among all rows (one-sample). "auto" estimates it; see ``prior_estimate_``.
+    sampling : {"two-sample", "one-sample"}, default="two-sample"
+        "two-sample": the positives were collected separately from the unlabelled rows.
+        "one-sample": all rows are one sample, and some of its positives got a label.
+    categories : "auto" or list of int, default="auto"
+        The columns that hold codes of categories, 0, 1, …, which have no order. "auto" takes the
+        columns of a frame that are words or categories.
+    members : "auto" or list of str, default="auto"
+        Which members to fit, by the names in ``members_``. "auto" goes by the data; a member that
+        would not earn its cost is left out, and ``members_`` says why.
+    n_folds : "auto" or int, default="auto"
+        "auto": five folds up to 30,000 rows, three up to 200,000, then a single hold-out.
+    random_state : int, RandomState or None, default=None
+        Decides folds and members: the same seed on the same machine gives the same bits.
+    n_jobs : int or None, default=None
+        Threads of the trees; None is one for each core.
+    verbose : int, default=0
+        1 shows progress, a line per member.
+
+    Attributes
+    ----------
+    classes_, prior_, prior_estimate_, calibration_, threshold_, n_features_in_, feature_names_in_
+        As in `BasePUClassifier`. The probabilities are calibrated, and the threshold is the most
+        accurate one, both by out-of-fold scores.
+    members_ : list of dict
+        A row per member: ``name``, ``weight``, ``auc`` (out of fold, P against U), ``seconds``, and
+        ``reason``, why it was left out (empty if it was not).
+    levels_ : dict
+        The levels of each column of words.
+
+    Notes
+    -----
+    X may be an array of numbers, with NaN where a value is missing; a SciPy sparse matrix; or a
+    frame (pandas, polars) whose columns of words are taken as categories. Numbers are centred in
+    double precision first.
+
+    Scores of rows that it was fitted to are too sure; judge other rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nnpu import EnsemblePU
+    >>> rng = np.random.default_rng(0)
+    >>> x_p = rng.normal(2, 1, (100, 2))                                 # positives
+    >>> x_u = np.r_[rng.normal(2, 1, (150, 2)), rng.normal(-2, 1, (350, 2))]  # 30 % positive
+    >>> X, s = np.r_[x_p, x_u], np.r_[np.ones(100), np.zeros(500)]
+    >>> clf = EnsemblePU(prior=0.3, random_state=0).fit(X, s)
+    >>> clf.predict([[2, 2], [-2, -2]])
+    array([1., 0.])
+    """
+
+    def __init__(
+        self,
+        prior: float | str = "auto",
+        *,
+        sampling: str = "two-sample",
+        categories: Any = "auto",
+        members: Any = "auto",
+        n_folds: int | str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.prior = prior
+        self.sampling = sampling
+        self.categories = categories
+        self.members = members
+        self.n_folds = n_folds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        self._check_shared_parameters()
+        self._asked()
+        if self.n_folds != "auto":
+            check_count("n_folds", self.n_folds, _OWNER, low=2)
+        if self.n_jobs is not None and self.n_jobs != -1:
+            check_count("n_jobs", self.n_jobs, _OWNER)
+        if not isinstance(self.verbose, bool):
+            check_count("verbose", self.verbose, _OWNER, low=0)
+
+    def _asked(self) -> list[str] | None:
+        """Return the members that the user asked for; None if the choice is left to the data."""
+        if isinstance(self.members, str) and self.members == "auto":
+            return None
+        if isinstance(self.members, str) or not len(self.members):
+            raise ParameterError(
+                f"The 'members' parameter of {_OWNER} must be 'auto' or a list of names. "
+                f"Got {shown(self.members)} instead."
+            )
+        return [check_choice("members", name, _OWNER, MEMBERS) for name in self.members]
+
+    def _allows_missing(self) -> bool:
+        return True
+
+    def _ignores_negatives(self) -> str:
+        if self.sampling == "one-sample":
+            return ""  # they are unlabelled rows of the one sample like others
+        return f"{_OWNER}; PUClassifier(risk='nnpnu') uses them."
+
+    def _validate(self, X: Any, s: Any = "no_validation") -> Any:
+        """Return a matrix of numbers and codes; words become codes."""
+        X, s = as_array(X), as_array(s)
+        fitting = not isinstance(s, str)
+        names: dict[str, Any] = {"skip_check_array": True}
+        if not fitting:
+            matrix = check_matrix(encode_frame(X, self.levels_), _OWNER)
+            validate_data(self, X if hasattr(X, "columns") else matrix, reset=False, **names)
+            return matrix
+        self.levels_: Levels = frame_levels(X)
+        matrix = check_matrix(encode_frame(X, self.levels_), _OWNER)
+        validate_data(self, X if hasattr(X, "columns") else matrix, **names)
+        if s is None:
+            raise ValueError(f"{_OWNER} requires y to be passed, but the target y is None.")
+        s = column_or_1d(s, warn=True)
+        check_consistent_length(matrix, s)
+        return matrix, s
+
+    def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
+        """Score P against U out of fold, by the members that need no prior."""
+        self.categories_ = find_categories(self.categories, self.levels_, X.shape[1], _OWNER)
+        if sp.issparse(X) and self.categories_:
+            raise InputError("A sparse matrix has no category columns; one-hot columns do as well.")
+        self.columns_ = fit_columns(X, self.categories_, _OWNER)
+        used = (
+            np.arange(len(codes)) if self.sampling == "one-sample" else np.flatnonzero(codes >= 0)
+        )
+        x = self.columns_.transform(X if len(used) == len(codes) else X[used])
+        s = (codes[used] == 1).astype(np.int8)
+        self.design_: Dense | None = None
+        if not sp.issparse(x):
+            self.design_ = fit_dense(_some(x, seed), np.array(self.categories_, dtype=np.int32))
+        folds = make_folds(x, s, seed, None if isinstance(self.n_folds, str) else self.n_folds)
+        jobs = self.n_jobs if self.n_jobs and self.n_jobs > 0 else _cores()
+        view = View(x, self.design_)
+        task = Task(view, s, self.categories_, self.sampling, seed, jobs, int(s.sum()))
+        self._work: tuple[Task, Folds, list[Trial]] = (task, folds, [])
+        reasons = excluded(task, self._asked())
+        for member in MEMBERS.values():
+            if reason := reasons.get(member.name, ""):
+                self._work[2].append(Trial(member, reason=reason))
+            elif not member.needs_prior:
+                self._try(member.name)
+
+    def _try(self, name: str) -> None:
+        task, folds, trials = self._work
+        trial = try_member(MEMBERS[name], task, folds)
+        trials.append(trial)
+        if trial.reason:
+            warnings.warn(
+                f"The member {name!r} of {_OWNER} is left out: it {trial.reason}.",
+                UserWarning,
+                stacklevel=2,
+            )
+        self._say(
+            f"{name}: {trial.reason or f'AUC of P against U {trial.auc:.3f}'}, "
+            f"{trial.seconds:.1f} s out of fold"
+        )
+
+    def _say(self, text: str) -> None:
+        if self.verbose:
+            print(text, file=sys.stderr, flush=True)
+
+    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any]:
+        """Out-of-fold scores: the mean of the members' that need no prior."""
+        task, folds, trials = self._work
+        s = task.s[folds.held_out]
+        usable = [t.scores for t in trials if not t.reason]
+        if not usable:
+            raise InputError("No member tells labelled from unlabelled rows: give the prior.")
+        mean = np.mean([(one - one.mean()) / one.std() for one in usable], axis=0)
+        return mean[s == 1], mean[s == 0]
+
+    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
+        task, folds, trials = self._work
+        task = Task(**{**vars(task), "prior": self.prior_})
+        self._work = (task, folds, trials)
+        known = {trial.member.name for trial in trials}
+        for member in MEMBERS.values():
+            if member.name not in known:
+                self._try(member.name)
+        del self._work
+        used = [trial for trial in trials if not trial.reason]
+        if not used:
+            raise InputError("No member of EnsemblePU could be fitted: no column tells rows apart.")
+        s = task.s[folds.held_out]
+        self._combine(task, used, s)
+        log_odds = self._log_odds(np.array([trial.scores for trial in used]))
+        self._finish(log_odds, s)
+        self.scorers_: list[Scorer] = []
+        for trial in used:
+            self._say(f"{trial.member.name}: fitted to all rows")
+            self.scorers_.append(refit(trial, task))
+        weights = iter(self._weights)
+        order = list(MEMBERS)
+        self.members_: list[dict[str, Any]] = [
+            {
+                "name": trial.member.name,
+                "weight": 0.0 if trial.reason else float(next(weights)),
+                "auc": trial.auc,
+                "seconds": trial.seconds,
+                "reason": trial.reason,
+            }
+            for trial in [*used, *(trial for trial in trials if trial.reason)]
+        ]
+        self._names = [trial.member.name for trial in used]
+        self.members_.sort(key=lambda row: order.index(row["name"]))
+
+    def _combine(self, task: Task, used: list[Trial], s: NDArray[np.int8]) -> None:
+        """Calibrate each member out of fold and weigh them."""
+        self._calibrations = np.array(
+            [_calibrated(trial.scores, s, self.prior_, self.sampling) for trial in used]
+        )
+        scores = np.array([trial.scores for trial in used])
+        log_odds = self._calibrations[:, :1] * scores + self._calibrations[:, 1:]
+        self._weights = find_weights(log_odds, s, prior=self.prior_, sampling=self.sampling)
+
+    def _log_odds(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log-odds of the weighted mean of the members' posteriors.
+
+        `scores` has the shape (n_members, n).
+        """
+        posteriors = expit(self._calibrations[:, :1] * scores + self._calibrations[:, 1:])
+        mixed: NDArray[np.float64] = logit(np.clip(self._weights @ posteriors, _SURE, 1 - _SURE))
+        return mixed
+
+    def _finish(self, log_odds: NDArray[np.float64], s: NDArray[np.int8]) -> None:
+        """Calibrate the mixture and cut at one half; say so if nothing was learned."""
+        slope, intercept = _calibrated(log_odds, s, self.prior_, self.sampling)
+        self.calibration_ = ScoreCalibration(slope, intercept)
+        self.threshold_ = -intercept / slope
+        if p_against_u(log_odds, s) <= 0.5:
+            warnings.warn(
+                "Out of fold, labelled rows score no higher than unlabelled ones: nothing was "
+                "learned that holds for new rows. Too few positives, or columns that do not tell.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    def _scores(self, X: Any) -> NDArray[np.float32]:
+        n = X.shape[0]
+        out = np.empty(n, dtype=np.float32)
+        for start in range(0, n, _BLOCK):
+            rows = slice(start, min(start + _BLOCK, n))
+            view = View(self.columns_.transform(X[rows]), self.design_)
+            scores = np.array([scorer.scores(view) for scorer in self.scorers_])
+            out[rows] = self._log_odds(scores)
+        return out
+
+    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        tensors, fitted = super()._state()
+        mine, plain = state.pack(self)
+        return tensors | mine, fitted | plain
+
+    def _restore(self, tensors: dict[str, Any], fitted: dict[str, Any], module: Any) -> None:
+        super()._restore(tensors, fitted, module)
+        state.unpack(self, tensors, fitted)
+
+
+def _calibrated(
+    scores: NDArray[np.float64], s: NDArray[np.int8], prior: float, sampling: str
+) -> tuple[float, float]:
+    """Return slope and intercept; the fewer positives, the more the slope is drawn to zero.
+
+    It never gets there: scores that seem to mislead keep their order, at probabilities that all but
+    agree with the prior.
+    """
+    n_p = int(s.sum())
+    population = scores if sampling == "one-sample" else scores[s == 0]
+    least = _LEAST_SLOPE / max(float(scores.std()), 1e-12)
+    if np.ptp(population) == 0:
+        return least, float(logit(prior)) - least * float(population.mean())
+    fitted = fit_calibration(
+        scores[s == 1],
+        scores[s == 0],
+        prior=prior,
+        sampling=sampling,
+        ridge=1e-3 + 1 / n_p,
+    )
+    if fitted.slope > least:
+        return fitted.slope, fitted.intercept
+    return least, float(logit(prior)) - least * float(population.mean())
+
+
+def _some(x: NDArray[np.float32], seed: int) -> NDArray[np.float32]:
+    """Return at most 100,000 rows, from which the designs are fitted."""
+    if len(x) <= 100_000:
+        return x
+    return x[np.sort(np.random.default_rng(seed).permutation(len(x))[:100_000])]
+
+
+def _cores() -> int:
+    import joblib
+
+    return int(joblib.cpu_count())

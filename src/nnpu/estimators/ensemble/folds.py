@@ -1,0 +1,170 @@
+"""Out-of-fold scores of the members: the same folds for all, equal rows in the same fold."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.stats import rankdata
+
+from nnpu.data.folds import PUStratifiedKFold
+from nnpu.parameters import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nnpu.estimators.ensemble.members import Member, Task
+    from nnpu.estimators.ensemble.scorers import Scorer
+
+__all__ = ["Folds", "Trial", "make_folds", "p_against_u", "refit", "try_member"]
+
+_FEW, _MANY = 30_000, 200_000  # rows up to which there are five folds, and three
+_HELD_OUT = 100_000  # rows that are set aside of more than that
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Parts of the rows, and for each the rows that a member is fitted to.
+
+    ``held_out`` are all rows that some part holds: every row, or those of a single hold-out.
+    """
+
+    parts: list[tuple[NDArray[np.intp], NDArray[np.intp]]]
+    held_out: NDArray[np.intp]
+
+
+@dataclass
+class Trial:
+    """What became of a member out of fold.
+
+    ``scores`` are those of the held-out rows under the best setting; ``reason`` says why a member
+    is left out, and is empty for one that is not.
+    """
+
+    member: Member
+    scores: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    setting: int = 0
+    seconds: float = 0.0
+    auc: float = 0.5
+    reason: str = ""
+
+
+def make_folds(x: Any, s: NDArray[np.int8], seed: int, n_folds: int | None = None) -> Folds:
+    """Deal the rows: five folds up to 30,000 rows, three up to 200,000, then one hold-out.
+
+    There are no more folds than rows of P or of U, and at least two.
+
+    Examples
+    --------
+    >>> s = np.repeat([1, 0], [3, 50]).astype(np.int8)
+    >>> len(make_folds(np.arange(53.0)[:, None], s, 0).parts)
+    3
+    """
+    n, n_p = len(s), int(s.sum())
+    if min(n_p, n - n_p) < 2:
+        raise InputError(
+            f"EnsemblePU needs at least 2 labelled and 2 unlabelled rows. Got {n_p} labelled and "
+            f"{n - n_p} unlabelled."
+        )
+    groups = _equal_rows(x)
+    n_groups = n if groups is None else int(groups.max()) + 1
+    wanted = n_folds or (5 if n <= _FEW else 3 if n <= _MANY else 5)
+    wanted = min(wanted, n_p, n - n_p, n_groups)
+    parts: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []
+    if wanted >= 2:
+        dealt = PUStratifiedKFold(wanted, random_state=seed).split(x, s, groups)
+        parts = [(a, b) for a, b in dealt if 0 < s[a].sum() < len(a)]
+    if n > _MANY and n_folds is None:
+        fitted, rest = parts[0]
+        if len(rest) > _HELD_OUT:
+            chosen = np.random.default_rng(seed).permutation(len(rest))[:_HELD_OUT]
+            rest = rest[np.sort(chosen)]
+        parts = [(fitted, rest)]
+    held_out = np.sort(np.concatenate([np.zeros(0, np.intp), *(b for _, b in parts)]))
+    if not 0 < s[held_out].sum() < len(held_out):
+        raise InputError(
+            "EnsemblePU needs different rows, labelled and unlabelled: too many are equal."
+        )
+    return Folds(parts, held_out)
+
+
+def try_member(member: Member, task: Task, folds: Folds) -> Trial:
+    """Score the held-out rows by the member; a failure is tried again with another seed."""
+    start = time.perf_counter()
+    trial = Trial(member)
+    for attempt in range(2):
+        trial.reason = ""
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                trial.scores, trial.setting = _out_of_fold(
+                    member, task, folds, task.seed + 7919 * attempt
+                )
+        except (ValueError, np.linalg.LinAlgError, ArithmeticError, RuntimeError) as error:
+            trial.reason = f"failed: {str(error).splitlines()[0][:200]}"
+            continue
+        if not np.all(np.isfinite(trial.scores)):
+            trial.reason = "collapsed: its scores are not finite"
+        elif np.ptp(trial.scores) == 0:
+            trial.reason = "collapsed: all rows have the same score"
+        else:
+            trial.auc = p_against_u(trial.scores, task.s[folds.held_out])
+            break
+    trial.seconds = time.perf_counter() - start
+    return trial
+
+
+def _out_of_fold(
+    member: Member, task: Task, folds: Folds, seed: int
+) -> tuple[NDArray[np.float64], int]:
+    n_settings = member.settings(task)
+    scores = np.zeros((n_settings, len(task.s)))
+    losses = np.zeros(n_settings)
+    for number, (fitted, rest) in enumerate(folds.parts):
+        scorers = member.fit(task.take(fitted, seed + number))
+        scores[:, rest] = member.scores(scorers, task.view.take(rest))
+        s = task.s[rest]
+        if 0 < s.sum() < len(s):
+            losses += [
+                len(rest) * member.held_out_loss(one, s, task.prior, task.sampling)
+                for one in scores[:, rest]
+            ]
+    setting = int(np.argmin(losses))
+    return scores[setting][folds.held_out], setting
+
+
+def refit(trial: Trial, task: Task) -> Scorer:
+    """Fit a member to all rows, with the setting that was best out of fold."""
+    start = time.perf_counter()
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scorer = trial.member.fit(task)[trial.setting]
+    trial.seconds += time.perf_counter() - start
+    return scorer
+
+
+def p_against_u(scores: NDArray[np.float64], s: NDArray[np.int8]) -> float:
+    """Return the chance that a row of P scores more than one of U, ties counting one half.
+
+    >>> p_against_u(np.array([3.0, 1.0, 2.0]), np.int8([1, 0, 0]))
+    1.0
+    """
+    n_p, ranks = int(s.sum()), rankdata(scores)
+    n_u = len(s) - n_p
+    return float((ranks[s == 1].sum() - n_p * (n_p + 1) / 2) / (n_p * n_u))
+
+
+def _equal_rows(x: Any) -> NDArray[np.intp] | None:
+    """Return a number for each row, equal for equal rows; None if all rows differ."""
+    if sp.issparse(x):
+        spans = zip(x.indptr[:-1], x.indptr[1:], strict=True)
+        keys = (x.indices[i:j].tobytes() + x.data[i:j].tobytes() for i, j in spans)
+    else:
+        keys = (row.tobytes() for row in np.ascontiguousarray(x))
+    numbers: dict[bytes, int] = {}
+    groups = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
+    return None if len(numbers) == len(groups) else groups

@@ -1,0 +1,238 @@
+"""From what a user passes to the matrix that members take: numbers near zero, codes, NaN.
+
+Every column of numbers is centred and scaled in float64 before it becomes float32, so that 1e8 + x
+and timestamps in nanoseconds keep what tells rows apart. Words and categories of a frame become
+codes by a list of the levels that were seen in `fit`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_array
+
+from nnpu.parameters import InputError, ParameterError, shown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "Columns",
+    "Levels",
+    "check_matrix",
+    "encode_frame",
+    "find_categories",
+    "fit_columns",
+    "frame_levels",
+]
+
+_FAR = 1e30  # a value farther out than this many times the spread counts as this far
+_ENOUGH = 100_000  # rows that the spread of a column is taken from
+_MOST_CODES = 1 << 16  # categories of a column that are told apart
+
+#: The levels of each column of words, by the number of the column.
+Levels = dict[int, list[Any]]
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def _words(X: Any) -> list[int]:
+    """Return the columns of a frame that are not numbers."""
+    numbers = ("int", "uint", "float", "bool", "decimal", "date", "duration", "timedelta")
+    kinds = [str(kind).lower() for kind in X.dtypes]
+    return [i for i, kind in enumerate(kinds) if not kind.startswith(numbers)]
+
+
+def frame_levels(X: Any) -> Levels:
+    """Return the levels of every column of words of a frame; nothing for an array.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame_levels(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}))
+    {1: ['x', 'y']}
+    """
+    if not _is_frame(X):
+        return {}
+    levels: Levels = {}
+    for i in _words(X):
+        seen = {_plain(value) for value in _column(X, i) if not _is_missing(value)}
+        found = sorted(seen, key=lambda value: (type(value).__name__, value))
+        if len(found) > _MOST_CODES:
+            raise InputError(
+                f"The column {str(X.columns[i])!r} has {len(found):,} different values, more than "
+                f"{_MOST_CODES:,}: leave it out or make it numbers."
+            )
+        levels[i] = found
+    return levels
+
+
+def encode_frame(X: Any, levels: Levels) -> Any:
+    """Return a frame as numbers, with codes in the columns of words; anything else as it is.
+
+    A word that was not seen in `fit` is missing.
+    """
+    if not _is_frame(X):
+        return X
+    columns = []
+    for i in range(X.shape[1]):
+        values = _column(X, i)
+        if i in levels:
+            codes = {level: code for code, level in enumerate(levels[i])}
+            cells = [codes.get(_plain(v), np.nan) if not _is_missing(v) else np.nan for v in values]
+            columns.append(np.array(cells, dtype=np.float64))
+        else:
+            columns.append(_numbers(values, X.columns[i]))
+    return np.column_stack(columns) if columns else np.zeros((X.shape[0], 0))
+
+
+def _column(X: Any, i: int) -> Any:
+    name = X.columns[i]
+    column = X.iloc[:, i] if hasattr(X, "iloc") else X[name]
+    return column.to_numpy()
+
+
+def _numbers(values: Any, name: Any) -> NDArray[np.float64]:
+    if values.dtype.kind in "mM":  # times: counts of their unit
+        return np.where(np.isnat(values), np.nan, values.astype(np.int64).astype(np.float64))
+    try:
+        return np.array(
+            [np.nan if _is_missing(v) else v for v in values] if values.dtype == object else values,
+            dtype=np.float64,
+        )
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The column {str(name)!r} cannot be read as numbers: {error}.") from error
+
+
+def _plain(value: Any) -> Any:
+    """Return a level as JSON can hold it: a truth value, a number or a text."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, bool | int | float | str) else str(value)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)  # NaN, NaT
+    except TypeError:  # pandas.NA is neither
+        return True
+
+
+def find_categories(
+    categories: Any, levels: Levels, n_features: int, owner: str
+) -> tuple[int, ...]:
+    """Return the columns of codes: those of words, and those that the user named."""
+    if isinstance(categories, str) and categories == "auto":
+        return tuple(sorted(levels))
+    fault = ParameterError(
+        f"The 'categories' parameter of {owner} must be 'auto' or a list of column numbers in the "
+        f"range [0, {n_features}). Got {shown(categories)} instead."
+    )
+    if isinstance(categories, str):
+        raise fault
+    try:
+        found = [int(i) for i in np.asarray(list(categories), dtype=object)]
+        exact = all(a == b for a, b in zip(found, categories, strict=True))
+    except (TypeError, ValueError) as error:
+        raise fault from error
+    if not exact or any(not 0 <= i < n_features for i in found):
+        raise fault
+    return tuple(sorted({*found, *levels}))
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """How numbers become small: (x − centre) / spread, and codes stay codes.
+
+    Parameters
+    ----------
+    centre, spread : ndarray of shape (n_features,)
+        0 and 1 for codes; `centre` is 0 for sparse data, whose zeros must stay zeros.
+    """
+
+    centre: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+    def transform(self, X: Any) -> Any:
+        """Return float32 rows, in memory: dense with NaN, or CSR."""
+        if sp.issparse(X):
+            scaled = sp.csr_array(X, dtype=np.float64, copy=True)
+            scaled.sum_duplicates()
+            scaled.data /= self.spread[scaled.indices]
+            np.clip(scaled.data, -_FAR, _FAR, out=scaled.data)
+            return scaled.astype(np.float32)
+        out = np.empty(X.shape, dtype=np.float32)
+        for start in range(0, len(X), 1 << 16):  # a block at a time: no copy in float64
+            block = (
+                np.asarray(X[start : start + (1 << 16)], np.float64) - self.centre
+            ) / self.spread
+            out[start : start + (1 << 16)] = np.clip(block, -_FAR, _FAR)
+        return out
+
+
+def fit_columns(X: Any, categories: tuple[int, ...], owner: str) -> Columns:
+    """Take centre and spread (the distance of the quartiles) from at most 100,000 rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = 1e8 + np.array([[0.0], [1.0], [2.0], [np.nan]])
+    >>> fit_columns(x, (), "EnsemblePU").transform(x).ravel()
+    array([-0.5,  0. ,  0.5,  nan], dtype=float32)
+    """
+    n, d = X.shape
+    centre, spread = np.zeros(d), np.ones(d)
+    if sp.issparse(X):
+        squares = sp.csr_array(X, dtype=np.float64)
+        size = np.sqrt(np.asarray((squares * squares).mean(axis=0)).ravel())
+        return Columns(centre, np.where((size > 0) & np.isfinite(size), size, 1.0))
+    rows = X[:: -(-n // _ENOUGH)]
+    for j in range(d):
+        column = np.asarray(rows[:, j], dtype=np.float64)
+        column = column[~np.isnan(column)]
+        if j in categories:
+            _check_codes(column, j, owner)
+        elif column.size:
+            centre[j], spread[j] = _centre_and_spread(column)
+    return Columns(centre, spread)
+
+
+def _centre_and_spread(column: NDArray[np.float64]) -> tuple[float, float]:
+    low, middle, high = np.quantile(column, [0.25, 0.5, 0.75], method="nearest")
+    with np.errstate(over="ignore"):
+        spread = high - low
+        if spread == 0:  # more than half of the values are equal
+            away = np.abs(column[column != middle] - middle)
+            spread = np.median(away) if away.size else 1.0
+    usable = np.isfinite(spread) and spread > 0
+    return float(middle), float(spread) if usable else max(abs(float(middle)), 1.0)
+
+
+def _check_codes(column: NDArray[np.float64], j: int, owner: str) -> None:
+    if np.any(column != np.floor(column)) or np.any(column < 0) or np.any(column >= _MOST_CODES):
+        raise InputError(
+            f"{owner}: the category column {j} must hold whole numbers from 0 to {_MOST_CODES - 1} "
+            "(or NaN where the category is missing)."
+        )
+
+
+def check_matrix(X: Any, owner: str) -> Any:
+    """Return a two-dimensional array of float64 or float32, or a CSR matrix.
+
+    NaN is allowed in an array, where it is a gap, and not among the entries of a sparse matrix.
+    """
+    return check_array(
+        X,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=True if sp.issparse(X) else "allow-nan",
+        estimator=owner,
+        input_name="X",
+    )

@@ -1,0 +1,375 @@
+"""The members: how each is fitted to P and U, and what it costs.
+
+A member is fitted to rows that are 1 (labelled) or 0 (unlabelled). All but the one that descends a
+PU risk tell P from U with both sides weighing the same: their scores are then log p_P/p_U, whatever
+the prior. The strength of each goes by n_p, since the positives are what is scarce.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import logit
+
+from nnpu.boosting import kl_round
+from nnpu.estimators.ensemble.designs import fit_expansion
+from nnpu.estimators.ensemble.scorers import (
+    BoostedScorer,
+    ForestScorer,
+    KernelScorer,
+    LinearScorer,
+    Scorer,
+    SparseScorer,
+    View,
+    bumps,
+)
+from nnpu.estimators.forest import Forest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["MEMBERS", "Member", "Task"]
+
+_FOR_THREADS = 50_000  # rows from which LightGBM uses more than one thread
+_FEW = 2500  # positives up to which boosted trees are small
+_STEP = 10  # boosting rounds between two looks at the held-out loss
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a member is fitted to.
+
+    ``s`` is 1 in P and 0 elsewhere, ``categories`` are the columns of codes, ``prior`` is NaN as
+    long as it is not known, ``size`` is the number of positives of all folds together: sizes of
+    members go by it.
+    """
+
+    view: View
+    s: NDArray[np.int8]
+    categories: tuple[int, ...]
+    sampling: str
+    seed: int
+    n_jobs: int
+    size: int
+    prior: float = np.nan
+
+    @property
+    def n_p(self) -> int:
+        """The number of positives."""
+        return int(self.s.sum())
+
+    def take(self, index: NDArray[np.intp], seed: int) -> Task:
+        """Return the task for some of the rows."""
+        return replace(self, view=self.view.take(index), s=self.s[index], seed=seed)
+
+    def balanced(self) -> NDArray[np.float64]:
+        """Return weights: 1 in P, and as much in U altogether."""
+        n_p = self.n_p
+        return np.where(self.s == 1, 1.0, n_p / (len(self.s) - n_p))
+
+    def at_most(self, rows: int) -> Task:
+        """Return the task with no more rows than that, at least half of them from U."""
+        if len(self.s) <= rows:
+            return self
+        rng = np.random.default_rng(self.seed)
+        p, u = np.flatnonzero(self.s == 1), np.flatnonzero(self.s == 0)
+        p = rng.permutation(p)[: max(rows // 2, rows - len(u))]
+        u = rng.permutation(u)[: rows - len(p)]
+        return self.take(np.sort(np.concatenate([p, u])), self.seed)
+
+
+class Member(ABC):
+    """A way to fit scores. ``settings`` are tried on held-out rows; the best is kept."""
+
+    name: str
+    needs_prior = False
+    needs_dense = True
+    most_rows = 1 << 60
+
+    @abstractmethod
+    def fit(self, task: Task) -> list[Scorer]:
+        """Return a fitted scorer for each setting."""
+
+    def settings(self, task: Task) -> int:
+        """Return how many settings there are."""
+        return 1
+
+    def scores(self, fitted: list[Scorer], view: View) -> NDArray[np.float64]:
+        """Return the scores of rows under each setting, shape (n_settings, n)."""
+        return np.array([scorer.scores(view) for scorer in fitted])
+
+    def held_out_loss(
+        self, scores: NDArray[np.float64], s: NDArray[np.int8], prior: float, sampling: str
+    ) -> float:
+        """Return the balanced logistic loss of telling P from U."""
+        of_p = s == 1
+        return float(np.logaddexp(0, -scores[of_p]).mean() + np.logaddexp(0, scores[~of_p]).mean())
+
+
+class _Linear(Member):
+    """Ridge logistic regression on squares and products; λ = strength / n_p for a mean loss."""
+
+    name = "products"
+    most_rows = 20_000
+    kind = "products"
+    strengths = (1.0,)
+
+    def settings(self, task: Task) -> int:
+        return len(self.strengths)
+
+    def fit(self, task: Task) -> list[Scorer]:
+        task = task.at_most(self.most_rows)
+        design = task.view.design
+        dense = task.view.dense
+        n_numeric = 0 if design is None else len(design.numeric)
+        expansion = fit_expansion(dense, n_numeric, kind=self.kind)
+        columns = expansion.transform(dense).astype(np.float64)
+        fitted: list[Scorer] = []
+        for strength in self.strengths:
+            weights, intercept = _ridge(columns, task, strength)
+            fitted.append(LinearScorer(expansion, weights, intercept))
+        return fitted
+
+
+class _Splines(_Linear):
+    """Ridge logistic regression on hinges at quantiles of each number."""
+
+    name = "splines"
+    kind = "splines"
+
+
+class _Kernel(Member):
+    """Ridge logistic regression on Gaussian bumps around some rows (Nyström's features)."""
+
+    name = "kernel"
+    most_rows = 20_000
+    centres = 200
+    strength = 0.3
+
+    def fit(self, task: Task) -> list[Scorer]:
+        task = task.at_most(self.most_rows)
+        rng = np.random.default_rng(task.seed)
+        dense = task.view.dense
+        p, u = np.flatnonzero(task.s == 1), np.flatnonzero(task.s == 0)
+        p = rng.permutation(p)[: self.centres // 3]
+        chosen = np.concatenate([p, rng.permutation(u)[: self.centres - len(p)]])
+        centres = dense[chosen].astype(np.float64)
+        gamma = 0.25 / max(float(dense.var(axis=0, dtype=np.float64).sum()), 1e-9)
+        size, axes = np.linalg.eigh(bumps(dense[chosen], centres, gamma))
+        kept = size > 1e-6 * size.max()
+        root = axes[:, kept] / np.sqrt(size[kept])  # K^(-1/2): the ridge is then the kernel's norm
+        weights, intercept = _ridge(bumps(dense, centres, gamma) @ root, task, self.strength)
+        return [KernelScorer(centres, root @ weights, np.array([intercept[0], gamma]))]
+
+
+class _SparseLinear(Member):
+    """Ridge logistic regression on sparse columns."""
+
+    name = "linear"
+    needs_dense = False
+    most_rows = 200_000
+
+    def fit(self, task: Task) -> list[Scorer]:
+        task = task.at_most(self.most_rows)
+        x = task.view.x.astype(np.float64)
+        scale = np.sqrt(np.asarray(x.multiply(x).mean(axis=0)).ravel())
+        scale = np.where(scale > 0, scale, np.inf)
+        weights, intercept = _ridge(x.multiply(1 / scale).tocsr(), task, 1.0)
+        return [SparseScorer(weights / scale, intercept)]
+
+
+def _ridge(columns: Any, task: Task, strength: float) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Minimise the mean balanced logistic loss + strength/n_p · ‖w‖²/2."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    weights = task.balanced()
+    small = isinstance(columns, np.ndarray) and columns.shape[1] <= 400
+    model = LogisticRegression(
+        C=task.n_p / strength,
+        solver="newton-cholesky" if small else "lbfgs",
+        max_iter=50 if small else 200,
+        tol=1e-4,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(columns, task.s, sample_weight=weights / weights.sum())
+    return model.coef_[0].astype(np.float64), model.intercept_.astype(np.float64)
+
+
+class _ExtraTrees(Member):
+    """Extremely randomised trees of P against U; a leaf holds the weight of three positives."""
+
+    name = "extra-trees"
+    most_rows = 20_000
+    trees = 100
+    leaf = 3.0
+    most_leaves = 2000
+
+    def fit(self, task: Task) -> list[Scorer]:
+        from sklearn import config_context
+        from sklearn.ensemble import ExtraTreesClassifier
+
+        task = task.at_most(self.most_rows)
+        share = max(self.leaf / (2 * task.n_p), 1 / self.most_leaves)
+        model = ExtraTreesClassifier(
+            self.trees,
+            min_weight_fraction_leaf=min(share, 0.1),
+            n_jobs=task.n_jobs,
+            random_state=task.seed,
+        )
+        with config_context(skip_parameter_validation=True, assume_finite=True):  # tree by tree
+            model.fit(task.view.dense, task.s, sample_weight=task.balanced())
+        return [ForestScorer(Forest.from_sklearn(model.estimators_))]
+
+
+class _Boosted(Member):
+    """LightGBM; the number of rounds is a setting, so that held-out rows stop it."""
+
+    needs_dense = False
+    rate = 0.1
+    ridge = 1.0
+    least_weight = 1.0  # of a leaf, in the curvature of rows of P
+
+    def settings(self, task: Task) -> int:
+        return self._rounds(task) // _STEP
+
+    def _rounds(self, task: Task) -> int:
+        return 80 if task.size < _FEW else 200
+
+    def _leaves(self, task: Task) -> int:
+        return 7 if task.size < _FEW else 15 if task.size < 10 * _FEW else 31
+
+    def fit(self, task: Task) -> list[Scorer]:
+        import lightgbm
+
+        options = self._options(task)
+        rows = lightgbm.Dataset(
+            _for_lightgbm(task.view.x),
+            label=task.s,
+            weight=self._weights(task),
+            params={name: value for name, value in options.items() if name != "objective"},
+            categorical_feature=list(task.categories),
+        )
+        start = self._start(task)
+        rows.construct()
+        n_columns = task.view.x.shape[1]
+        splits = any(rows.feature_num_bin(j) > 1 for j in range(n_columns))
+        if start:
+            rows.set_init_score(np.full(len(task.s), start))
+        text = ""
+        if splits:  # LightGBM takes rows that no column tells apart for an error
+            booster = lightgbm.train(options, rows, self._rounds(task))
+            text = booster.model_to_string(num_iteration=-1)
+        forest = Forest.from_text(text)
+        return [
+            BoostedScorer(_first_trees(forest, _STEP * (i + 1)), np.array([start]))
+            for i in range(self.settings(task))
+        ]
+
+    def scores(self, fitted: list[Scorer], view: View) -> NDArray[np.float64]:
+        """Add up the trees once, with a look after every step."""
+        last = fitted[-1]
+        assert isinstance(last, BoostedScorer)
+        sums = last.forest.staged_scores(view.x, _STEP, len(fitted))
+        return sums + float(last.start[0])
+
+    def _start(self, task: Task) -> float:
+        return 0.0
+
+    def _weights(self, task: Task) -> NDArray[np.float64] | None:
+        return task.balanced()
+
+    def _objective(self, task: Task) -> Any:
+        return "binary"
+
+    def _options(self, task: Task) -> dict[str, Any]:
+        return {
+            "objective": self._objective(task),
+            "learning_rate": self.rate,
+            "num_leaves": self._leaves(task),
+            "min_data_in_leaf": 1,
+            "min_sum_hessian_in_leaf": self.least_weight,
+            "lambda_l2": self.ridge,
+            "min_data_per_group": 20,
+            # Threads that wait for each other cost more than they bring where rows are few.
+            "num_threads": task.n_jobs if len(task.s) >= _FOR_THREADS else 1,
+            "seed": task.seed,
+            "deterministic": True,
+            "feature_pre_filter": False,
+            "force_row_wise": True,  # LightGBM would time both ways and take one
+            "verbosity": -1,
+        }
+
+
+class _Contrast(_Boosted):
+    """Small trees of P against U."""
+
+    name = "small-trees"
+
+
+class _KL(_Boosted):
+    """Trees that descend the KL risk, from the prior on."""
+
+    name = "boosted-kl"
+    needs_prior = True
+    least_weight = 0.25
+
+    def _start(self, task: Task) -> float:
+        return float(logit(task.prior))
+
+    def _weights(self, task: Task) -> None:
+        return None
+
+    def _objective(self, task: Task) -> Any:
+        scale = task.n_p / (task.prior * len(task.s))  # a row of P has the weight 1
+
+        def objective(scores: NDArray[Any], _: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+            start = kl_round(scores, task.s, prior=task.prior, sampling=task.sampling)
+            return scale * start.gradient, scale * start.hessian
+
+        return objective
+
+    def held_out_loss(
+        self, scores: NDArray[np.float64], s: NDArray[np.int8], prior: float, sampling: str
+    ) -> float:
+        """Return the KL risk."""
+        return kl_round(scores, s, prior=prior, sampling=sampling).values["train_risk"]
+
+
+def _for_lightgbm(x: Any) -> Any:
+    """LightGBM knows no sparse arrays."""
+    import scipy.sparse as sp
+
+    return sp.csr_matrix(x) if sp.issparse(x) else x
+
+
+def _first_trees(forest: Forest, n: int) -> Forest:
+    """Return the forest of the first n trees."""
+    if len(forest.roots) <= n:
+        return forest
+    end = int(forest.roots[n])
+    arrays = {
+        name: array if name == "goes_left" else array[:end]
+        for name, array in forest.arrays().items()
+    }
+    return Forest(**(arrays | {"roots": forest.roots[:n]}))
+
+
+#: The members by name, in the order in which they are fitted.
+MEMBERS: dict[str, Member] = {
+    member.name: member
+    for member in (
+        _Linear(),
+        _Splines(),
+        _Kernel(),
+        _SparseLinear(),
+        _ExtraTrees(),
+        _Contrast(),
+        _KL(),
+    )
+}

@@ -1,0 +1,51 @@
+"""Which members are worth their cost on which data: rules that were measured.
+
+``docs/defaults.md`` has the measurements.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+import scipy.sparse as sp
+
+from nnpu.estimators.ensemble.members import MEMBERS
+
+if TYPE_CHECKING:
+    from nnpu.estimators.ensemble.members import Task
+
+__all__ = ["excluded"]
+
+_WIDE = 500  # dense columns beyond which squares, hinges and kernels are not worth their time
+_FEW = 20  # positives below which boosted trees find no split that they may make
+_LIGHTGBM = frozenset({"small-trees", "boosted-kl"})
+
+
+def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
+    """Return why each member that is not to be fitted is left out."""
+    sparse = sp.issparse(task.view.x)
+    wide = task.view.design is not None and task.view.design.size > _WIDE
+    reasons: dict[str, str] = {}
+    for name, member in MEMBERS.items():
+        if asked is not None and name not in asked:
+            reasons[name] = "not asked for"
+        elif name in _LIGHTGBM and not _lightgbm_loads():
+            reasons[name] = "LightGBM cannot be loaded here"
+        elif sparse and member.needs_dense:
+            reasons[name] = "the data are sparse"
+        elif not sparse and name == "linear":
+            reasons[name] = "for sparse data alone"
+        elif wide and name in ("products", "splines", "kernel") and asked is None:
+            reasons[name] = f"more than {_WIDE} columns"
+        elif name in _LIGHTGBM and task.n_p < _FEW and asked is None:
+            reasons[name] = f"fewer than {_FEW} positives"
+    return reasons
+
+
+def _lightgbm_loads() -> bool:
+    try:
+        importlib.import_module("lightgbm")
+    except (ImportError, OSError):  # not installed, or without the OpenMP library
+        return False
+    return True

@@ -1,0 +1,301 @@
+"""What a fitted member is: a few arrays that give every row a score, and nothing else.
+
+Scores are the logarithm of how many times likelier a row is among the positives than among the
+unlabelled rows, up to a constant, or log-odds of being positive: in both cases greater is likelier.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+from scipy.special import logit
+
+from nnpu.estimators.ensemble.designs import Dense, Expansion
+from nnpu.estimators.forest import Forest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+__all__ = [
+    "BoostedScorer",
+    "ForestScorer",
+    "KernelScorer",
+    "LinearScorer",
+    "Scorer",
+    "SparseScorer",
+    "View",
+    "from_arrays",
+]
+
+Arrays = dict[str, "NDArray[Any]"]
+_BLOCK = 1 << 14  # rows that are expanded at a time
+_SURE = 1e-4  # a share of trees nearer to 0 or 1 counts as this
+
+
+@dataclass(frozen=True)
+class View:
+    """Rows as members take them: as they are, and dense (made when first asked for)."""
+
+    x: Any  # (n, d) float32 with NaN, or CSR
+    design: Dense | None  # None for sparse rows
+
+    @cached_property
+    def dense(self) -> NDArray[np.float32]:
+        """The rows without gaps and categories."""
+        if self.design is None:
+            raise TypeError("sparse rows have no dense form")
+        return self.design.transform(self.x)
+
+    def __len__(self) -> int:
+        return int(self.x.shape[0])
+
+    def take(self, index: NDArray[np.intp]) -> View:
+        """Return some rows."""
+        part = View(self.x[index], self.design)
+        if "dense" in self.__dict__:
+            part.__dict__["dense"] = self.dense[index]
+        return part
+
+
+class Scorer(Protocol):
+    """A fitted member."""
+
+    kind: ClassVar[str]
+
+    def scores(self, view: View) -> NDArray[np.float64]:
+        """Return one score per row."""
+        ...
+
+    def arrays(self) -> Arrays:
+        """Return what `from_arrays` takes."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LinearScorer:
+    """A linear function of expanded columns."""
+
+    kind: ClassVar[str] = "linear"
+    expansion: Expansion
+    weights: NDArray[np.float64]
+    intercept: NDArray[np.float64]  # (1,)
+
+    def scores(self, view: View) -> NDArray[np.float64]:
+        """Return w·φ(x) + b."""
+        return _in_blocks(
+            view.dense,
+            lambda part: self.expansion.transform(part).astype(np.float64) @ self.weights,
+        ) + float(self.intercept[0])
+
+    def arrays(self) -> Arrays:
+        """The expansion's, the weights and the intercept."""
+        mine = {"weights": self.weights, "intercept": self.intercept}
+        return mine | {one.name: getattr(self.expansion, one.name) for one in fields(Expansion)}
+
+    @classmethod
+    def restore(
+        cls, arrays: Mapping[str, NDArray[Any]], design: Dense | None, d: int
+    ) -> LinearScorer:
+        """Return the scorer of stored arrays if they fit together."""
+        expansion = Expansion(**_picked(arrays, _EXPANSION))
+        size = _size(design)
+        n = size + len(expansion.hinge_column) + len(expansion.left)
+        _need(
+            _below(expansion.hinge_column, size)
+            and _below(expansion.left, size)
+            and _below(expansion.right, size)
+            and expansion.hinge_knot.shape == expansion.hinge_column.shape
+            and expansion.left.shape == expansion.right.shape
+            and expansion.mean.shape == expansion.scale.shape == (n,)
+            and np.all(expansion.scale > 0)
+        )
+        weights, intercept = _typed(arrays, "weights", np.float64), _typed(arrays, "intercept")
+        _need(weights.shape == (n,) and intercept.shape == (1,))
+        return cls(expansion, weights, intercept)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelScorer:
+    """A weighted sum of Gaussian bumps exp(−γ ‖x − c‖²)."""
+
+    kind: ClassVar[str] = "kernel"
+    centres: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    constants: NDArray[np.float64]  # (2,): the intercept and γ
+
+    def scores(self, view: View) -> NDArray[np.float64]:
+        """Return Σ w exp(−γ ‖x − c‖²) + b."""
+        intercept, gamma = self.constants.tolist()
+        sums = _in_blocks(view.dense, lambda x: bumps(x, self.centres, gamma) @ self.weights)
+        return sums + float(intercept)
+
+    def arrays(self) -> Arrays:
+        """Its own."""
+        return {"centres": self.centres, "weights": self.weights, "constants": self.constants}
+
+    @classmethod
+    def restore(
+        cls, arrays: Mapping[str, NDArray[Any]], design: Dense | None, d: int
+    ) -> KernelScorer:
+        """Return the scorer of stored arrays if they fit together."""
+        centres, weights = _typed(arrays, "centres"), _typed(arrays, "weights")
+        constants = _typed(arrays, "constants")
+        _need(
+            centres.ndim == 2
+            and centres.shape[1] == _size(design)
+            and weights.shape == (len(centres),)
+            and constants.shape == (2,)
+            and constants[1] >= 0
+        )
+        return cls(centres, weights, constants)
+
+
+def bumps(
+    x: NDArray[np.float32], centres: NDArray[np.float64], gamma: float
+) -> NDArray[np.float64]:
+    """Return exp(−γ ‖x − c‖²) for every row and centre."""
+    x64 = x.astype(np.float64)
+    square = (x64**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1) - 2 * (x64 @ centres.T)
+    out: NDArray[np.float64] = np.exp(-gamma * np.maximum(square, 0))
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedScorer:
+    """The sum of boosted trees over columns with gaps and categories, or over sparse ones."""
+
+    kind: ClassVar[str] = "boosted"
+    forest: Forest
+    start: NDArray[np.float64]  # (1,): the score before the first tree
+
+    def scores(self, view: View) -> NDArray[np.float64]:
+        """Return the trees' sum."""
+        return self.forest.scores(view.x) + float(self.start[0])
+
+    def arrays(self) -> Arrays:
+        """The forest's, and the start."""
+        return self.forest.arrays() | {"start": self.start}
+
+    @classmethod
+    def restore(
+        cls, arrays: Mapping[str, NDArray[Any]], design: Dense | None, d: int
+    ) -> BoostedScorer:
+        """Return the scorer of stored arrays if they are a forest."""
+        start = _typed(arrays, "start")
+        _need(start.shape == (1,))
+        return cls(Forest.from_arrays(_without(arrays, "start"), d), start)
+
+
+@dataclass(frozen=True, eq=False)
+class ForestScorer:
+    """The log-odds of the mean share of positives in the leaves of randomised trees."""
+
+    kind: ClassVar[str] = "forest"
+    forest: Forest
+
+    def scores(self, view: View) -> NDArray[np.float64]:
+        """Return the log-odds, cut off where the trees are all but sure."""
+        share = np.clip(self.forest.scores(view.dense), _SURE, 1 - _SURE)
+        odds: NDArray[np.float64] = logit(share)
+        return odds
+
+    def arrays(self) -> Arrays:
+        """The forest's."""
+        return self.forest.arrays()
+
+    @classmethod
+    def restore(
+        cls, arrays: Mapping[str, NDArray[Any]], design: Dense | None, d: int
+    ) -> ForestScorer:
+        """Return the scorer of stored arrays if they are a forest."""
+        return cls(Forest.from_arrays(dict(arrays), _size(design)))
+
+
+@dataclass(frozen=True, eq=False)
+class SparseScorer:
+    """A linear function of sparse columns, each divided by its scale."""
+
+    kind: ClassVar[str] = "sparse"
+    weights: NDArray[np.float64]
+    intercept: NDArray[np.float64]  # (1,)
+
+    def scores(self, view: View) -> NDArray[np.float64]:
+        """Return w·x + b."""
+        return np.asarray(view.x @ self.weights, dtype=np.float64) + float(self.intercept[0])
+
+    def arrays(self) -> Arrays:
+        """Its own."""
+        return {"weights": self.weights, "intercept": self.intercept}
+
+    @classmethod
+    def restore(
+        cls, arrays: Mapping[str, NDArray[Any]], design: Dense | None, d: int
+    ) -> SparseScorer:
+        """Return the scorer of stored arrays if they fit together."""
+        weights, intercept = _typed(arrays, "weights"), _typed(arrays, "intercept")
+        _need(weights.shape == (d,) and intercept.shape == (1,))
+        return cls(weights, intercept)
+
+
+_EXPANSION = {
+    "hinge_column": np.int32,
+    "hinge_knot": np.float32,
+    "left": np.int32,
+    "right": np.int32,
+    "mean": np.float32,
+    "scale": np.float32,
+}
+_KINDS = {
+    kind.kind: kind
+    for kind in (LinearScorer, KernelScorer, BoostedScorer, ForestScorer, SparseScorer)
+}
+
+
+def from_arrays(
+    kind: Any, arrays: Mapping[str, NDArray[Any]], design: Dense | None, n_features: int
+) -> Scorer:
+    """Return a member from what a model folder holds of it; anything odd is a ValueError."""
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise ValueError(f"there is no member of the kind {str(kind)[:50]!r}")
+    restored: Scorer = _KINDS[kind].restore(arrays, design, n_features)
+    return restored
+
+
+def _in_blocks(
+    dense: NDArray[np.float32], function: Callable[[NDArray[np.float32]], NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    parts = [function(dense[i : i + _BLOCK]) for i in range(0, len(dense), _BLOCK)]
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def _picked(arrays: Mapping[str, NDArray[Any]], types: Mapping[str, Any]) -> Arrays:
+    return {name: _typed(arrays, name, kind) for name, kind in types.items()}
+
+
+def _typed(arrays: Mapping[str, NDArray[Any]], name: str, kind: Any = np.float64) -> NDArray[Any]:
+    array = arrays[name]
+    _need(array.dtype == kind and (array.ndim == 1 or name == "centres"))
+    return array
+
+
+def _without(arrays: Mapping[str, NDArray[Any]], name: str) -> Arrays:
+    return {key: value for key, value in arrays.items() if key != name}
+
+
+def _below(index: NDArray[Any], size: int) -> bool:
+    return bool(np.all((index >= 0) & (index < size)))
+
+
+def _size(design: Dense | None) -> int:
+    _need(design is not None)
+    return 0 if design is None else design.size
+
+
+def _need(fits: Any) -> None:
+    if not fits:
+        raise ValueError("the arrays of a member do not fit together")

@@ -1,0 +1,71 @@
+"""How much each member counts, from out-of-fold scores of P and U alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["find_weights"]
+
+_SHRINK = 500  # positives at which the data and the equal weights count the same
+
+
+def find_weights(
+    log_odds: NDArray[np.float64], s: NDArray[np.int8], *, prior: float, sampling: str
+) -> NDArray[np.float64]:
+    """Return weights on the simplex for members whose calibrated log-odds are given.
+
+    They minimise the KL risk of the mixture of posteriors, −π mean_P log Σ w_k q_k + mean_X
+    Σ w_k q_k, which is convex, and are then drawn towards equal ones: they keep n_p / (n_p + 500)
+    of their distance. (A shrinkage of 50 was measured too, and was worse.)
+
+    Parameters
+    ----------
+    log_odds : ndarray of shape (n_members, n)
+        Out of fold, calibrated.
+    s : ndarray of shape (n,)
+        1 in P, 0 elsewhere.
+    prior, sampling
+        As everywhere.
+
+    Examples
+    --------
+    >>> s = np.repeat([1, 0], [500, 500]).astype(np.int8)
+    >>> good, bad = np.where(s == 1, 2.0, -2.0), np.zeros(1000)
+    >>> find_weights(np.array([good, bad]), s, prior=0.3, sampling="two-sample").round(2)
+    array([0.75, 0.25])
+    """
+    k = len(log_odds)
+    equal = np.full(k, 1 / k)
+    if k == 1:
+        return equal
+    q = expit(log_odds)
+    of_p = s == 1
+    q_p = q[:, of_p]
+    cost = q.mean(axis=1) if sampling == "one-sample" else q[:, ~of_p].mean(axis=1)
+
+    def value(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        mixed = np.maximum(w @ q_p, 1e-12)
+        gradient = cost - prior * (q_p / mixed).mean(axis=1)
+        return float(w @ cost - prior * np.log(mixed).mean()), gradient
+
+    found = minimize(
+        value,
+        equal,
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * k,
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": lambda w: np.ones(k)},
+        options={"maxiter": 200, "ftol": 1e-9},
+    )
+    best = np.maximum(found.x, 0) if np.all(np.isfinite(found.x)) else equal
+    n_p = int(of_p.sum())
+    share = n_p / (n_p + _SHRINK)
+    weights: NDArray[np.float64] = share * best / best.sum() + (1 - share) * equal
+    return weights
