@@ -88,7 +88,7 @@ ARRAYS: list[tuple[dict[str, Any], str]] = [
     ({"s": np.tile([1, 0], 20)}, "no column to learn from"),
     ({"x": np.ones((40, 2)), "s": np.ones(3)}, "one row per example"),
     ({"x": np.ones((40, 2)), "s": np.ones((40, 2))}, "'s' is a matrix"),
-    ({"x": np.full((40, 2), np.nan), "s": np.tile([1, 0], 20)}, "missing, infinite or too large"),
+    ({"x": np.full((40, 2), np.inf), "s": np.tile([1, 0], 20)}, "missing, infinite or too large"),
 ]
 
 

@@ -81,6 +81,16 @@ def test_the_command_and_python_give_the_same_bits(table, tmp_path, capsys, opti
     assert said == here.evaluate(table, "known").accuracy._asdict()
 
 
+def test_the_default_is_the_ensemble_with_gaps_and_categories_as_they_are(table, tmp_path, capsys):
+    table.to_csv(tmp_path / "t.csv", index=False)
+    main(["fit", str(tmp_path / "t.csv"), "--label", "known", "--out", str(tmp_path / "m")])
+    here, there = TablePU().fit(tmp_path / "t.csv", "known"), nnpu.load(tmp_path / "m")
+    assert type(there.classifier_).__name__ == "EnsemblePU"
+    assert there.classifier_.n_features_in_ == len(there.columns_.raw_names)
+    np.testing.assert_array_equal(there.predict_proba(table), here.predict_proba(table))
+    assert there.holdout_.metrics == here.holdout_.metrics
+
+
 def test_a_saved_model_knows_its_columns_and_what_was_set_aside(table, model, tmp_path):
     same = nnpu.load(model.save(tmp_path / "m"))
     assert isinstance(same, TablePU)

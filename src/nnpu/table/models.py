@@ -40,6 +40,10 @@ def named_model(name: str, **options: Any) -> BasePUClassifier:
     LinearPU()
     """
     check_choice("model", name, "TablePU", MODELS)
+    if name == "ensemble":
+        from nnpu.estimators.ensemble import EnsemblePU
+
+        return EnsemblePU(**options)
     if name == "linear":
         from nnpu.estimators.linear import LinearPU
 
@@ -75,7 +79,7 @@ def prepared(
 ) -> BasePUClassifier:
     """Return a copy of the model with the parameters that the table's job decides."""
     if model is None:
-        model = "network"
+        model = "ensemble"
     if isinstance(model, str):
         model = named_model(model)
     if not isinstance(model, BasePUClassifier):

@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from nnpu.calibration import ScoreCalibration
 from nnpu.data.streams import Batch, stream_rows
 from nnpu.estimators.evaluation import evaluate
 from nnpu.estimators.storage import save
@@ -61,7 +62,7 @@ class TablePU(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The share of positives: among all rows (one-sample) or among the unlabelled ones
         (two-sample). "auto" estimates it.
     model : str or classifier, optional
-        "ensemble", "network", "trees", "linear", or a classifier of this package.
+        "ensemble" (the default), "network", "trees", "linear", or a classifier of this package.
     sampling : {"one-sample", "two-sample"}, default="one-sample"
         "one-sample": all rows are one sample, and some of its positives got a label.
         "two-sample": the labelled rows were collected separately from the unlabelled ones.
@@ -338,7 +339,7 @@ class TablePU(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return classifier
 
     def _judge(self, features: Any, codes: NDArray[np.int8]) -> Evaluation | None:
-        """Measure, then calibrate; if one fails, the other stays."""
+        """Measure, then calibrate what did not calibrate itself; if one fails, the other stays."""
         scores = self.classifier_.decision_function(features)
         found = None
         try:
@@ -346,7 +347,8 @@ class TablePU(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         except (ParameterError, InputError) as error:
             self._say(f"The rows that were set aside cannot judge the model: {error}")
         try:
-            self.classifier_.calibrate(features, codes)
+            if self.classifier_.calibration_ == ScoreCalibration(1.0, 0.0):
+                self.classifier_.calibrate(features, codes)
         except (ParameterError, InputError) as error:
             self._say(f"The rows that were set aside cannot calibrate the probabilities: {error}")
         if found is not None:
