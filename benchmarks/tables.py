@@ -9,14 +9,17 @@ python benchmarks/tables.py    # a line per table: rows, columns, share of posit
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
 
 __all__ = ["CHOOSE", "NAMES", "VERDICT", "Draw", "Table", "draw", "load"]
 
@@ -217,7 +220,7 @@ def load(name: str) -> Table:
         frame = _with_weather(frame)
     frame = frame.drop(columns=source.drop.split()).reset_index(drop=True)
     words = [column for column in frame if not pd.api.types.is_numeric_dtype(frame[column])]
-    frame = frame.astype({column: "category" for column in words})
+    frame = frame.astype(dict.fromkeys(words, "category"))
     columns = [
         frame[c].cat.codes.where(frame[c].notna(), np.nan) if c in words else frame[c]
         for c in frame
@@ -276,6 +279,8 @@ def draw(
     )
     n, n_p = int(n * scale), int(n_p * scale)
     k = round(prior * n)
+    if sampling == "one-sample" and n_p >= k:
+        raise ValueError(f"{n_p} labelled rows, but only {k} positives in {n} rows")
     if sampling == "two-sample":
         p, u = positives[:n_p], np.concatenate([positives[n_p : n_p + k], negatives[: n - k]])
     else:
