@@ -122,7 +122,7 @@ def test_message_says_what_was_assumed_and_what_the_bound_is():
 
 
 def test_wide_interval_is_not_identified():
-    x_p, x_u, _ = draw(0.5, 12, 40, distance=2.0)
+    x_p, x_u, _ = draw(0.5, 40, 200, distance=2.0)
     estimate = estimate_prior(x_p, x_u, random_state=0)
     assert estimate.high - estimate.low > 0.25
     assert not estimate.identified

@@ -19,7 +19,7 @@ __all__ = ["WIDEST", "Evidence", "doubt", "message"]
 #: An interval wider than this says too little to call the prior identified.
 WIDEST = 0.25
 
-#: P and U apart: this AUC between them, or fewer positives in U than this, is a leak or no answer.
+#: A greater AUC of P against U, or fewer positives in U, is a leak or no answer.
 APART, FEWEST = 0.99, 10
 
 _KNOW = (
@@ -51,11 +51,11 @@ def doubt(found: Evidence) -> str:
     p_value = mannwhitneyu(found.scores_p, found.scores_u, alternative="greater").pvalue
     if not p_value < 0.001:  # NaN if all scores are equal
         return "The scores do not tell P from U: the prior may be anything up to 1."
-    if found.auc > APART or found.bound[1] * found.scores_u.size < FEWEST:
+    if found.auc > APART or found.share * found.scores_u.size < FEWEST:
         return (
-            "Hardly any unlabelled row looks like a labelled one. Either U has next to no "
-            "positives, or a column gives the label away (an id, a date, a note written when the "
-            "label was given): remove such a column and estimate again."
+            "Hardly any unlabelled row looks like a labelled one: U has next to no positives, or a "
+            "column gives the label away (an id, a date, a note written when the label was given). "
+            "Remove such a column and estimate again."
         )
     if _thins_out(found.scores_p, found.scores_u, found.low):
         return (
