@@ -9,7 +9,6 @@ an accuracy above 1 or a precision of 1.3 says that the prior, or that assumptio
 from nnpu.metrics.bins import reliability_table, score_table
 from nnpu.metrics.estimates import (
     METRICS,
-    interval,
     lee_liu_score,
     pu_accuracy,
     pu_f1,
@@ -18,6 +17,7 @@ from nnpu.metrics.estimates import (
     pu_roc_auc,
     pu_zero_one_risk,
 )
+from nnpu.metrics.intervals import contradiction, interval
 from nnpu.metrics.scorers import SCORERS, PUScorer, make_pu_scorer
 from nnpu.metrics.thresholds import possible_prior, threshold_grid, threshold_table
 
@@ -25,6 +25,7 @@ __all__ = [
     "METRICS",
     "SCORERS",
     "PUScorer",
+    "contradiction",
     "interval",
     "lee_liu_score",
     "make_pu_scorer",

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from nnpu.metrics.estimates import interval, pu_precision
+from nnpu.metrics.estimates import pu_precision
+from nnpu.metrics.intervals import interval
 from nnpu.metrics.sample import pu_sample
 
 __all__ = ["reliability_table", "score_table"]

@@ -7,22 +7,17 @@ TP = π TPR, FP = Q − π TPR, FN = π (1 − TPR), TN = 1 − Q − π (1 − 
 
 from __future__ import annotations
 
-import math
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
-
-from scipy.stats import norm
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nnpu.metrics.formulas import ESTIMATES
-from nnpu.metrics.sample import pu_sample
-from nnpu.parameters import ParameterError, check_choice, check_number, shown
+from nnpu.metrics.sample import Prior, pu_sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 __all__ = [
     "METRICS",
-    "interval",
     "lee_liu_score",
     "pu_accuracy",
     "pu_f1",
@@ -33,8 +28,42 @@ __all__ = [
 ]
 
 
+_PARAMETERS = """\
+    Parameters
+    ----------
+    s : array-like of shape (n,)
+        PU labels: 1 labelled positive, 0 unlabelled; known negatives (-1) are not part of U.
+    {values}
+    prior : float or PriorEstimate
+        π_p, the share of positives in U (two-sample) or in the one sample as a whole. Recall and
+        the score of Lee and Liu do not depend on it.
+    sampling : {{"two-sample", "one-sample"}}
+        Whether the unlabelled rows alone stand for the population, or all rows together.
+    sample_weight : array-like of shape (n,), optional
+        The weight of each row.
+    clip : bool, default=False
+        Whether to move the value into the possible range. An impossible value is a sign that the
+        prior is wrong, or that the labelled positives are not a random sample of all positives.
+
+"""
+_PREDICTIONS = """predictions : array-like of shape (n,)
+        1 for rows predicted positive, 0 for the others."""
+_SCORES = """scores : array-like of shape (n,)
+        Greater for rows that are more likely positive; ties count one half."""
+
+_Metric = TypeVar("_Metric", bound="Callable[..., float]")
+
+
+def _documented(metric: _Metric) -> _Metric:
+    """Put the parameters that all metrics share into a metric's docstring."""
+    values = _SCORES if metric.__name__ == "pu_roc_auc" else _PREDICTIONS
+    shared = _PARAMETERS.format(values=values) + "    Notes\n"
+    metric.__doc__ = (metric.__doc__ or "").replace("    Notes\n", shared)
+    return metric
+
+
 def _value(
-    name: str, s: Any, values: Any, prior: float, sampling: str, sample_weight: Any, clip: bool
+    name: str, s: Any, values: Any, prior: Prior, sampling: str, sample_weight: Any, clip: bool
 ) -> float:
     metric = ESTIMATES[name]
     sample = pu_sample(s, values, prior, sampling, sample_weight, name, binary=metric.binary)
@@ -42,32 +71,17 @@ def _value(
     return min(max(value, 0.0), metric.highest) if clip else value
 
 
+@_documented
 def pu_zero_one_risk(
     s: Any,
     predictions: Any,
     *,
-    prior: float,
+    prior: Prior,
     sampling: str = "two-sample",
     sample_weight: Any = None,
     clip: bool = False,
 ) -> float:
     """The zero-one risk π + Q − 2 π TPR: the share of wrong predictions.
-
-    Parameters
-    ----------
-    s : array-like of shape (n,)
-        PU labels: 1 labelled positive, 0 unlabelled; known negatives (−1) are not part of U.
-    predictions : array-like of shape (n,)
-        1 for rows predicted positive, 0 for the others.
-    prior : float
-        π_p, the share of positives in U (two-sample) or in the one sample as a whole.
-    sampling : {"two-sample", "one-sample"}
-        Whether the unlabelled rows alone stand for the population, or all rows together.
-    sample_weight : array-like of shape (n,), optional
-        The weight of each row.
-    clip : bool, default=False
-        Whether to move the value into the possible range. An impossible value is a sign that the
-        prior is wrong, or that the labelled positives are not a random sample of all positives.
 
     Notes
     -----
@@ -81,32 +95,17 @@ def pu_zero_one_risk(
     return _value("pu_zero_one_risk", s, predictions, prior, sampling, sample_weight, clip)
 
 
+@_documented
 def pu_accuracy(
     s: Any,
     predictions: Any,
     *,
-    prior: float,
+    prior: Prior,
     sampling: str = "two-sample",
     sample_weight: Any = None,
     clip: bool = False,
 ) -> float:
     """The accuracy 2 π TPR + (1 − Q) − π: one minus the zero-one risk.
-
-    Parameters
-    ----------
-    s : array-like of shape (n,)
-        PU labels: 1 labelled positive, 0 unlabelled; known negatives (−1) are not part of U.
-    predictions : array-like of shape (n,)
-        1 for rows predicted positive, 0 for the others.
-    prior : float
-        π_p, the share of positives in U (two-sample) or in the one sample as a whole.
-    sampling : {"two-sample", "one-sample"}
-        Whether the unlabelled rows alone stand for the population, or all rows together.
-    sample_weight : array-like of shape (n,), optional
-        The weight of each row.
-    clip : bool, default=False
-        Whether to move the value into the possible range. An impossible value is a sign that the
-        prior is wrong, or that the labelled positives are not a random sample of all positives.
 
     Notes
     -----
@@ -120,32 +119,17 @@ def pu_accuracy(
     return _value("pu_accuracy", s, predictions, prior, sampling, sample_weight, clip)
 
 
+@_documented
 def pu_precision(
     s: Any,
     predictions: Any,
     *,
-    prior: float,
+    prior: Prior,
     sampling: str = "two-sample",
     sample_weight: Any = None,
     clip: bool = False,
 ) -> float:
     """The precision π TPR / Q: the share of predicted positives that are positive.
-
-    Parameters
-    ----------
-    s : array-like of shape (n,)
-        PU labels: 1 labelled positive, 0 unlabelled; known negatives (−1) are not part of U.
-    predictions : array-like of shape (n,)
-        1 for rows predicted positive, 0 for the others.
-    prior : float
-        π_p, the share of positives in U (two-sample) or in the one sample as a whole.
-    sampling : {"two-sample", "one-sample"}
-        Whether the unlabelled rows alone stand for the population, or all rows together.
-    sample_weight : array-like of shape (n,), optional
-        The weight of each row.
-    clip : bool, default=False
-        Whether to move the value into the possible range. An impossible value is a sign that the
-        prior is wrong, or that the labelled positives are not a random sample of all positives.
 
     Notes
     -----
@@ -160,33 +144,17 @@ def pu_precision(
     return _value("pu_precision", s, predictions, prior, sampling, sample_weight, clip)
 
 
+@_documented
 def pu_recall(
     s: Any,
     predictions: Any,
     *,
-    prior: float,
+    prior: Prior,
     sampling: str = "two-sample",
     sample_weight: Any = None,
     clip: bool = False,
 ) -> float:
     """The recall TPR: the share of positives that are predicted positive.
-
-    Parameters
-    ----------
-    s : array-like of shape (n,)
-        PU labels: 1 labelled positive, 0 unlabelled; known negatives (−1) are not part of U.
-    predictions : array-like of shape (n,)
-        1 for rows predicted positive, 0 for the others.
-    prior : float
-        π_p, the share of positives in U (two-sample) or in the one sample as a whole.
-        Recall does not depend on it.
-    sampling : {"two-sample", "one-sample"}
-        Whether the unlabelled rows alone stand for the population, or all rows together.
-    sample_weight : array-like of shape (n,), optional
-        The weight of each row.
-    clip : bool, default=False
-        Whether to move the value into the possible range. An impossible value is a sign that the
-        prior is wrong, or that the labelled positives are not a random sample of all positives.
 
     Notes
     -----
@@ -200,32 +168,17 @@ def pu_recall(
     return _value("pu_recall", s, predictions, prior, sampling, sample_weight, clip)
 
 
+@_documented
 def pu_f1(
     s: Any,
     predictions: Any,
     *,
-    prior: float,
+    prior: Prior,
     sampling: str = "two-sample",
     sample_weight: Any = None,
     clip: bool = False,
 ) -> float:
     """The F1 score 2 π TPR / (π + Q): the harmonic mean of precision and recall.
-
-    Parameters
-    ----------
-    s : array-like of shape (n,)
-        PU labels: 1 labelled positive, 0 unlabelled; known negatives (−1) are not part of U.
-    predictions : array-like of shape (n,)
-        1 for rows predicted positive, 0 for the others.
-    prior : float
-        π_p, the share of positives in U (two-sample) or in the one sample as a whole.
-    sampling : {"two-sample", "one-sample"}
-        Whether the unlabelled rows alone stand for the population, or all rows together.
-    sample_weight : array-like of shape (n,), optional
-        The weight of each row.
-    clip : bool, default=False
-        Whether to move the value into the possible range. An impossible value is a sign that the
-        prior is wrong, or that the labelled positives are not a random sample of all positives.
 
     Notes
     -----
@@ -239,33 +192,17 @@ def pu_f1(
     return _value("pu_f1", s, predictions, prior, sampling, sample_weight, clip)
 
 
+@_documented
 def lee_liu_score(
     s: Any,
     predictions: Any,
     *,
-    prior: float,
+    prior: Prior,
     sampling: str = "two-sample",
     sample_weight: Any = None,
     clip: bool = False,
 ) -> float:
     """TPR² / Q of Lee and Liu (2003): precision times recall, divided by the prior.
-
-    Parameters
-    ----------
-    s : array-like of shape (n,)
-        PU labels: 1 labelled positive, 0 unlabelled; known negatives (−1) are not part of U.
-    predictions : array-like of shape (n,)
-        1 for rows predicted positive, 0 for the others.
-    prior : float
-        π_p, the share of positives in U (two-sample) or in the one sample as a whole.
-        The score does not depend on it: this is the criterion when no prior is known.
-    sampling : {"two-sample", "one-sample"}
-        Whether the unlabelled rows alone stand for the population, or all rows together.
-    sample_weight : array-like of shape (n,), optional
-        The weight of each row.
-    clip : bool, default=False
-        Whether to move the value into the possible range. An impossible value is a sign that the
-        prior is wrong, or that the labelled positives are not a random sample of all positives.
 
     Notes
     -----
@@ -280,32 +217,17 @@ def lee_liu_score(
     return _value("lee_liu_score", s, predictions, prior, sampling, sample_weight, clip)
 
 
+@_documented
 def pu_roc_auc(
     s: Any,
     scores: Any,
     *,
-    prior: float,
+    prior: Prior,
     sampling: str = "two-sample",
     sample_weight: Any = None,
     clip: bool = False,
 ) -> float:
     """The area under the ROC curve, (A − π/2) / (1 − π) with A that of P against the population.
-
-    Parameters
-    ----------
-    s : array-like of shape (n,)
-        PU labels: 1 labelled positive, 0 unlabelled; known negatives (−1) are not part of U.
-    scores : array-like of shape (n,)
-        Greater for rows that are more likely positive; ties count one half.
-    prior : float
-        π_p, the share of positives in U (two-sample) or in the one sample as a whole.
-    sampling : {"two-sample", "one-sample"}
-        Whether the unlabelled rows alone stand for the population, or all rows together.
-    sample_weight : array-like of shape (n,), optional
-        The weight of each row.
-    clip : bool, default=False
-        Whether to move the value into the possible range. An impossible value is a sign that the
-        prior is wrong, or that the labelled positives are not a random sample of all positives.
 
     Notes
     -----
@@ -335,58 +257,3 @@ METRICS: Mapping[str, Callable[..., float]] = MappingProxyType(
         )
     }
 )
-
-
-def interval(
-    metric: str | Callable[..., float],
-    s: Any,
-    values: Any,
-    *,
-    prior: float,
-    sampling: str = "two-sample",
-    sample_weight: Any = None,
-    level: float = 0.9,
-    clip: bool = False,
-) -> tuple[float, float]:
-    """Return a confidence interval of a metric, by the delta method.
-
-    P and U vary separately in the two-sample setting, and rows jointly in the one-sample setting.
-    The prior is taken as known: what its own uncertainty does is seen by calling this at both
-    ends of its interval.
-
-    Parameters
-    ----------
-    metric : str or callable
-        One of `METRICS`, or its name.
-    s, values, prior, sampling, sample_weight, clip
-        As in the metric; `values` are its predictions or scores.
-    level : float, default=0.9
-        The share of samples whose interval should hold the truth.
-
-    Returns
-    -------
-    low, high : float
-
-    Examples
-    --------
-    >>> s, predictions = [1] * 100 + [0] * 100, [1] * 80 + [0] * 20 + [1] * 40 + [0] * 60
-    >>> low, high = interval("pu_recall", s, predictions, prior=0.3)
-    >>> low < 0.8 < high, round(high - low, 2)
-    (True, 0.13)
-    """
-    name = metric if isinstance(metric, str) else getattr(metric, "__name__", None)
-    if not isinstance(name, str) or (callable(metric) and METRICS.get(name) is not metric):
-        raise ParameterError(
-            "The 'metric' parameter of interval must be a metric of nnpu.metrics or its name. "
-            f"Got {shown(metric)} instead."
-        )
-    check_choice("metric", name, "interval", METRICS)
-    check_number("level", level, "interval", low=0, high=1, include_low=False, include_high=False)
-    chosen = ESTIMATES[name]
-    sample = pu_sample(s, values, prior, sampling, sample_weight, name, binary=chosen.binary)
-    value, variance = chosen.estimate(sample)
-    margin = float(norm.ppf((1 + level) / 2)) * math.sqrt(variance)
-    low, high = value - margin, value + margin
-    if clip:
-        low, high = (min(max(limit, 0.0), chosen.highest) for limit in (low, high))
-    return low, high

@@ -15,10 +15,35 @@ from numpy.typing import NDArray
 
 from nnpu.data.vectors import as_vector
 from nnpu.parameters import InputError, ParameterError, Sampling, check_prior, check_sampling
+from nnpu.prior.result import PriorEstimate
 
-__all__ = ["PUSample", "Shares", "pu_sample", "rank_curve", "shares", "with_errors"]
+__all__ = [
+    "PUSample",
+    "Prior",
+    "Shares",
+    "prior_value",
+    "pu_sample",
+    "rank_curve",
+    "shares",
+    "with_errors",
+]
 
 FloatArray = NDArray[np.float64]
+
+#: A prior that is known, or an estimate of it.
+Prior = float | PriorEstimate
+
+
+def prior_value(prior: Any, sampling: Any, owner: str) -> float:
+    """Return the number that stands for the prior, if it is one under this sampling."""
+    if not isinstance(prior, PriorEstimate):
+        return check_prior(prior, owner)
+    if prior.sampling != check_sampling(sampling, owner):
+        raise ParameterError(
+            f"The 'prior' parameter of {owner} must be an estimate under sampling={sampling!r}. "
+            f"Got one under {prior.sampling!r} instead."
+        )
+    return check_prior(prior.value, owner)
 
 
 @dataclass(frozen=True)
@@ -47,7 +72,7 @@ def pu_sample(
     s: Any, values: Any, prior: Any, sampling: Any, sample_weight: Any, owner: str, *, binary: bool
 ) -> PUSample:
     """Check the arguments of a metric and split the rows."""
-    prior, sampling = check_prior(prior, owner), check_sampling(sampling, owner)
+    prior, sampling = prior_value(prior, sampling, owner), check_sampling(sampling, owner)
     what = "predictions" if binary else "scores"
     s, values = as_vector(s, "s", owner), as_vector(values, what, owner)
     weights = np.ones(s.size)

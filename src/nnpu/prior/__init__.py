@@ -1,7 +1,9 @@
 """Class-prior estimation: positives and unlabelled data in, a share with an interval out."""
 
 from nnpu.prior.curve import RatioCurve
-from nnpu.prior.estimate import METHODS, PriorEstimate, estimate_prior
+from nnpu.prior.estimate import estimate_prior
+from nnpu.prior.methods import METHODS
+from nnpu.prior.result import PriorEstimate
 from nnpu.prior.scores import out_of_fold_scores
 
 __all__ = ["METHODS", "PriorEstimate", "RatioCurve", "estimate_prior", "out_of_fold_scores"]

@@ -8,6 +8,7 @@ experiments, would otherwise be recognised.
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,20 +23,40 @@ if TYPE_CHECKING:
 
     from nnpu.prior.curve import FloatArray
 
-__all__ = ["as_features", "check_random_state", "default_model", "out_of_fold_scores"]
+__all__ = [
+    "MOST_ROWS",
+    "as_features",
+    "check_random_state",
+    "default_model",
+    "out_of_fold_scores",
+    "some_rows",
+]
 
 N_FOLDS = 5
 
+#: At most so many rows of P, and of U, make an estimate; more would say hardly anything new.
+MOST_ROWS = 20_000
+
+#: With fewer different rows than this share of U, equal rows are chance and no copies.
+DIFFERENT = 0.8
+
 
 def out_of_fold_scores(
-    x_p: Any, x_u: Any, *, model: Any = None, random_state: Any = None, n_folds: int = N_FOLDS
+    x_p: Any,
+    x_u: Any,
+    *,
+    model: Any = None,
+    random_state: Any = None,
+    n_folds: int = N_FOLDS,
+    groups: tuple[Any, Any] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Score each row of P and U with a model that was fitted without it.
 
     Parameters
     ----------
     x_p, x_u : array-like, sparse matrix or tensor of shape (n_p, d), (n_u, d)
-        The positive and the unlabelled sample.
+        The positive and the unlabelled sample. Of more than 20,000 rows in a sample, 20,000 drawn
+        at random are used.
     model : classifier, optional
         Any scikit-learn classifier with `predict_proba` or `decision_function`. It is fitted to
         tell P (1) from U (0). Default: `default_model`.
@@ -43,6 +64,8 @@ def out_of_fold_scores(
         The seed of the folds and of the default model.
     n_folds : int, default=5
         The number of folds; fewer if P or U has fewer rows.
+    groups : pair of array-like of shape (n_p,) and (n_u,), optional
+        Rows with equal values share a fold. Default: equal rows, unless they are common in U.
 
     Returns
     -------
@@ -58,32 +81,53 @@ def out_of_fold_scores(
     >>> bool(scores_p.mean() > scores_u.mean()), scores_u.shape
     (True, (100,))
     """
+    seed = _seed(random_state)
+    groups_p, groups_u = groups or (None, None)
+    x_p, groups_p = some_rows(as_array(x_p), seed, groups_p, "x_p")
+    x_u, groups_u = some_rows(as_array(x_u), seed, groups_u, "x_u")
     x, s = _stack(as_features(x_p, "x_p"), as_features(x_u, "x_u"))
     n_p = int(s.sum())
-    groups = _equal_rows(x)
-    n_different = s.size if groups is None else int(groups.max()) + 1
+    together = _equal_rows(x, n_p) if groups is None else np.concatenate([groups_p, groups_u])
+    n_different = s.size if together is None else np.unique(together).size
     if n_different < 2:
-        raise InputError("All rows are equal: they tell nothing about the prior.")
+        raise InputError("All rows are equal, or in one group: they tell nothing about the prior.")
     folds = PUStratifiedKFold(
-        min(n_folds, n_p, s.size - n_p, n_different),
-        random_state=np.random.RandomState(_seed(random_state)),
+        min(n_folds, n_p, s.size - n_p, n_different), random_state=np.random.RandomState(seed)
     )
     if model is None:
-        model = default_model(x, random_state=_seed(random_state))
+        model = default_model(x, random_state=seed)
     scores = np.empty(s.size)
-    for train, test in folds.split(x, s, groups):
+    for train, test in folds.split(x, s, together):
         if np.unique(s[train]).size < 2:
             raise InputError("Out-of-fold scores need different rows, in x_p and in x_u.")
         scores[test] = _scores(_fit(model, x[train], s[train]), x[test])
     return scores[:n_p], scores[n_p:]
 
 
+def some_rows(
+    x: Any, random_state: Any, groups: Any = None, name: str = "x"
+) -> tuple[Any, NDArray[Any] | None]:
+    """Return at most `MOST_ROWS` rows, drawn at random, and their groups."""
+    from sklearn.utils import resample
+
+    n = np.shape(x)[0] if np.ndim(x) else 0
+    if groups is not None and np.shape(groups) != (n,):
+        raise ParameterError(
+            f"The 'groups' parameter of estimate_prior must have one value per row of {name}, "
+            f"{n} in all. Got an array of shape {np.shape(groups)} instead."
+        )
+    if n <= MOST_ROWS:
+        return x, groups
+    kind = {"replace": False, "n_samples": MOST_ROWS, "random_state": _seed(random_state)}
+    return tuple(resample(x, groups, **kind)) if groups is not None else (resample(x, **kind), None)
+
+
 def default_model(x: Any, *, random_state: int | None = None) -> Any:
     """Return the classifier that makes the scores when none is given.
 
-    Dense features: the mean probability of a kernel logistic regression and of extremely
-    randomised trees, which err in different ways. Sparse ones: logistic regression. Chosen by the
-    measurements in ``docs/prior.md``.
+    Dense features: the mean probability of small boosted trees (LightGBM) and of extremely
+    randomised trees, which err in different ways; classes are weighted to equal shares. Sparse
+    ones: logistic regression. Chosen by the measurements in ``docs/prior.md``.
 
     Parameters
     ----------
@@ -96,26 +140,53 @@ def default_model(x: Any, *, random_state: int | None = None) -> Any:
     --------
     >>> import numpy as np
     >>> [name for name, _ in default_model(np.zeros((100, 3))).estimators]
-    ['kernel', 'trees']
+    ['boosted', 'random']
     """
-    from sklearn.decomposition import PCA
     from sklearn.ensemble import ExtraTreesClassifier, VotingClassifier
-    from sklearn.kernel_approximation import Nystroem
     from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
 
     if sp.issparse(x):
-        return LogisticRegression(max_iter=300)
-    fitted = max(x.shape[0] // 2, 1)  # two folds leave half of the rows to fit to
-    kernel = make_pipeline(
-        StandardScaler(),
-        PCA(min(50, x.shape[1], fitted), random_state=random_state),
-        Nystroem(n_components=min(500, fitted), random_state=random_state),
-        LogisticRegression(C=10.0, max_iter=300),
+        return LogisticRegression(max_iter=300, class_weight="balanced")
+    leaf = int(np.clip(x.shape[0] // 20, 1, 10))
+    trees = [
+        (
+            "random",
+            ExtraTreesClassifier(
+                80, min_samples_leaf=leaf, class_weight="balanced", random_state=random_state
+            ),
+        )
+    ]
+    if (boosted := _boosted(leaf, random_state)) is not None:
+        trees.insert(0, ("boosted", boosted))
+    return VotingClassifier(trees, voting="soft")
+
+
+def _boosted(leaf: int, random_state: int | None) -> Any:
+    """Return small LightGBM trees, or None and a warning if the library cannot be loaded."""
+    try:
+        from lightgbm import LGBMClassifier
+    except (ImportError, OSError) as error:  # OSError: no OpenMP library
+        warnings.warn(
+            f"LightGBM cannot be loaded ({str(error).splitlines()[0]}): the prior is estimated "
+            "without it.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return None
+    return LGBMClassifier(
+        n_estimators=80,
+        learning_rate=0.08,
+        num_leaves=4,
+        min_child_samples=2 * leaf,
+        reg_lambda=10,
+        subsample=0.8,
+        subsample_freq=1,
+        colsample_bytree=0.5,
+        class_weight="balanced",
+        random_state=random_state,
+        n_jobs=1,  # the rows are few: more threads would wait for each other
+        verbose=-1,
     )
-    trees = ExtraTreesClassifier(100, min_samples_leaf=5, random_state=random_state)
-    return VotingClassifier([("kernel", kernel), ("trees", trees)], voting="soft")
 
 
 def as_features(x: Any, name: str) -> Any:
@@ -129,12 +200,16 @@ def as_features(x: Any, name: str) -> Any:
         x = np.asarray(x).reshape(np.shape(x)[0], -1)
     try:
         features = check_array(
-            x, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=name
+            x,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=True if sp.issparse(x) else "allow-nan",
+            input_name=name,
         )
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(str(error).splitlines()[0]) from error
     values = features.data if sp.issparse(features) else features
-    if np.abs(values).max(initial=0) > np.finfo(np.float32).max:
+    if np.fmax.reduce(np.abs(values), axis=None, initial=0) > np.finfo(np.float32).max:
         raise InputError(f"{name} holds values too large for float32; divide them by a number.")
     return features
 
@@ -152,8 +227,12 @@ def _stack(x_p: Any, x_u: Any) -> tuple[Any, NDArray[np.int64]]:
     return np.concatenate([x_p, x_u]), s
 
 
-def _equal_rows(x: Any) -> NDArray[np.intp] | None:
-    """Return a number for each row, equal for equal rows; None if all rows differ."""
+def _equal_rows(x: Any, n_p: int) -> NDArray[np.intp] | None:
+    """Return a number for each row, equal for equal rows; None if there are no copies.
+
+    A row of P that is also a row of U is a copy where the rows of U differ. Where they do not, in
+    a table of a few categories, equal rows are different people.
+    """
     if sp.issparse(x):
         x = x.copy()
         x.sum_duplicates()
@@ -165,7 +244,8 @@ def _equal_rows(x: Any) -> NDArray[np.intp] | None:
         rows = [row.tobytes() for row in np.ascontiguousarray(x)]
     numbers: dict[bytes, int] = {}
     groups = np.array([numbers.setdefault(row, len(numbers)) for row in rows], dtype=np.intp)
-    return None if len(numbers) == len(rows) else groups
+    different = np.unique(groups[n_p:]).size / (groups.size - n_p)
+    return groups if different >= DIFFERENT and len(numbers) < len(rows) else None
 
 
 def _fit(model: Any, x: Any, s: NDArray[np.int64]) -> Any:

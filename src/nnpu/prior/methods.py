@@ -1,0 +1,102 @@
+"""The methods by name: out-of-fold scores in, a share of positives in U with an interval out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+from scipy.stats import rankdata
+
+from nnpu.prior.bbe import best_bin, best_bin_interval
+from nnpu.prior.curve import FloatArray
+from nnpu.prior.dedpul import dedpul
+from nnpu.prior.elkan_noto import elkan_noto
+from nnpu.prior.kernel_mean import kernel_mean
+from nnpu.prior.mixture import mixture_posterior
+from nnpu.prior.penalised import penalised_l1
+
+__all__ = ["METHODS", "Limits", "Method"]
+
+#: The share of positives in U and the limits of a 90 % interval.
+Limits = tuple[float, float, float]
+
+#: Scores of P and U, a source of chance, and the labelled share if P and U are one sample.
+Method = Callable[[FloatArray, FloatArray, np.random.Generator, float | None], Limits]
+Estimator = Callable[[FloatArray, FloatArray, np.random.Generator], float]
+
+#: The weight of the posterior outside of each limit, with no positives and with `MANY`: what made
+#: nine of ten intervals hold on real tables (docs/prior.md).
+TAILS, MANY = (0.08, 0.165), 400
+
+#: The weight of the largest mixture proportion in the estimate.
+BOUND = 0.2
+
+
+def _overlap(
+    scores_p: FloatArray,
+    scores_u: FloatArray,
+    rng: np.random.Generator,
+    labelled: float | None,
+) -> Limits:
+    """Estimate the share where negatives may look like positives.
+
+    The mean of the mixture's posterior is drawn towards the largest mixture proportion, which
+    errs on the other side and bounds the share and its interval.
+    """
+    posterior = mixture_posterior(scores_p, scores_u, labelled)
+    bound = best_bin(scores_p, scores_u)
+    share = min(posterior.mean + BOUND * (bound - posterior.mean), bound)
+    tail = float(np.interp(scores_p.size, (0, MANY), TAILS))
+    low, high = posterior.quantile(tail), posterior.quantile(1 - tail)
+    high = min(high, best_bin_interval(scores_p, scores_u, rng)[1])
+    return share, min(low, share), max(high, share)
+
+
+def _bbe(
+    scores_p: FloatArray, scores_u: FloatArray, rng: np.random.Generator, _: float | None
+) -> Limits:
+    return best_bin(scores_p, scores_u), *best_bin_interval(scores_p, scores_u, rng)
+
+
+def _resampled(function: Estimator, repeats: int) -> Method:
+    return lambda p, u, rng, _: _bootstrap(function, p, u, rng, repeats)
+
+
+def _on_ranks(function: Estimator) -> Estimator:
+    """Give a method for features one: the rank of the score, whatever the model's scale."""
+
+    def estimate(p: FloatArray, u: FloatArray, rng: np.random.Generator) -> float:
+        ranks = rankdata(np.concatenate([p, u]))[:, None]
+        return function(ranks[: p.size], ranks[p.size :], rng)
+
+    return estimate
+
+
+def _bootstrap(
+    function: Estimator, p: FloatArray, u: FloatArray, rng: np.random.Generator, repeats: int
+) -> Limits:
+    """Estimate on the rows and on resampled ones, P and U separately; percentiles as limits.
+
+    They show how much the method varies, not how far it is off.
+    """
+    value = function(p, u, rng)
+    repeated = [
+        function(p[rng.integers(len(p), size=len(p))], u[rng.integers(len(u), size=len(u))], rng)
+        for _ in range(repeats)
+    ]
+    low, high = np.quantile(repeated, [0.05, 0.95])
+    return value, float(low), float(high)
+
+
+#: The methods by name.
+METHODS: Mapping[str, Method] = MappingProxyType(
+    {
+        "auto": _overlap,
+        "bbe": _bbe,
+        "dedpul": _resampled(lambda p, u, _: dedpul(p, u), repeats=100),
+        "elkan_noto": _resampled(lambda p, u, _: elkan_noto(p, u), repeats=100),
+        "km": _resampled(_on_ranks(kernel_mean), repeats=10),
+        "pen_l1": _resampled(_on_ranks(penalised_l1), repeats=20),
+    }
+)
