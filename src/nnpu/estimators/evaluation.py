@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from nnpu import metrics
-from nnpu.parameters import InputError, ParameterError
+from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -159,18 +159,9 @@ class Evaluation:
         return lines + self.contradictions(names)
 
     def contradictions(self, names: tuple[str, ...] = tuple(NAMES)) -> list[str]:
-        """Say which assumption a value outside of [0, 1] contradicts; nothing if none is."""
-        outside = [
-            NAMES[name]
-            for name in names
-            if name != "lee_liu_score" and not 0 <= self.metrics[name].value <= 1
-        ]
-        if not outside:
-            return []
-        return [
-            f"  {' and '.join(outside)}: the estimate left the range from 0 to 1. Chance, a wrong "
-            "share of positives, or labels that were not given at random."
-        ]
+        """Say which assumption each impossible value contradicts."""
+        said = (metrics.contradiction(name, *self.metrics[name]) for name in names)
+        return [sentence for sentence in said if sentence]
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values; a number without bound becomes None."""
@@ -215,12 +206,18 @@ def evaluate(
     if not (s == 1).any() or not (s == 0).any():
         raise InputError("To judge a model takes labelled and unlabelled rows.")
     flagged = (scores.astype(np.float64) > classifier.threshold_).astype(int)
-    prior = prior_interval(classifier)
+    prior, estimate = prior_interval(classifier), classifier.prior_estimate_
+    taken = (
+        prior.value
+        if estimate is None
+        else replace(estimate, value=prior.value, low=prior.low, high=prior.high)
+    )
     found = {}
     for name, metric in metrics.METRICS.items():
         values = scores if name == "pu_roc_auc" else flagged
-        found[name] = _estimate(name, metric, s, values, prior, classifier.sampling)
-    estimate = classifier.prior_estimate_
+        how: dict[str, Any] = {"prior": taken, "sampling": classifier.sampling}
+        limits = metrics.interval(name, s, values, **how)
+        found[name] = Estimate(metric(s, values, **how), *limits)
     return Evaluation(
         prior=prior,
         prior_known=estimate is None or estimate.identified,
@@ -244,21 +241,6 @@ def prior_interval(classifier: BasePUClassifier) -> Estimate:
         return Estimate(prior, prior, prior)
     scale = prior / estimate.value
     return Estimate(prior, estimate.low * scale, estimate.high * scale)
-
-
-def _estimate(
-    name: str, metric: Any, s: NDArray[np.int8], values: Any, prior: Estimate, sampling: str
-) -> Estimate:
-    """Return a metric with an interval over chance and over the prior's interval."""
-    value = metric(s, values, prior=prior.value, sampling=sampling)
-    limits = [metrics.interval(name, s, values, prior=prior.value, sampling=sampling)]
-    for end in {prior.low, prior.high} - {prior.value}:
-        possible = metrics.possible_prior(end, s, sampling=sampling)
-        try:
-            limits.append(metrics.interval(name, s, values, prior=possible, sampling=sampling))
-        except ParameterError:  # an end at 0 or 1, which no metric takes
-            continue
-    return Estimate(value, min(low for low, _ in limits), max(high for _, high in limits))
 
 
 def _shown(name: str, value: float) -> str:
