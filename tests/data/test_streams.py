@@ -63,12 +63,7 @@ def test_what_only_looks_like_a_lost_row_is_read(tmp_path, text):
         ("a\n1\n\n2\n", "line 3 is blank"),
         ('a,b\n1,2\n3,"4\n5,6\n7,8\n', "line 3: a quote"),
         ('a,b\n1,2\n3,"4\n5,"6"\n7,8\n', "line 3: a quote"),
-        ('a,b\n1,"' + "x\n" * 600_000, "line 2: a cell is very long, or a quote"),
-        ("a,b\n" + "1,2\n" * 20_000 + "3," + "x" * 600_000, "line 20002: a cell is very long"),
-        (
-            "a,b,c,d,e\n" + "1,2,3,4,5\n" * 20_000 + ",".join(["y" * 120_000] * 5),
-            "a row is longer than 262,144",
-        ),
+        ('a,b\n1,"' + "x\n" * 600_000, "line 2: a quote"),
     ],
 )
 def test_a_row_that_would_be_lost_is_an_error_with_its_line(tmp_path, text, message):

@@ -62,8 +62,6 @@ def test_columns_named_by_number_as_pandas_does_are_names(tmp_path: Path) -> Non
         (b'a,b\n1,2\n3,"4\n5,6\n', "line 3: a quote .* is opened and not closed"),
         (b"a,b\n1,2\n3,4,5\n", "line 3: 3 cells instead of 2"),
         (b"a,b,a\n1,2,3\n", "two columns are named 'a'"),
-        (b"a,b\n1,caf\xe9\n", "line 2: not UTF-8"),
-        ("a,b\n1,2\n".encode("utf-16"), "UTF-16"),
         (b"a,b\n\x00\x01\x02\n", "is a binary file"),
         (b"\x89PNG\r\n\x1a\n\x00\x00", "is a binary file"),
     ],
@@ -73,10 +71,12 @@ def test_a_wrong_csv_file_is_told_why(tmp_path: Path, content: bytes, message: s
         read_table(write(tmp_path, content))
 
 
-def test_wrong_encoding_and_ragged_rows_are_found_far_into_the_file(tmp_path: Path) -> None:
+def test_another_encoding_and_ragged_rows_are_found_far_into_the_file(tmp_path: Path) -> None:
     body = b"a,b\n" + b"1,x\n" * 50_000
+    path = write(tmp_path, body + b"1,caf\xe9\n")
+    assert read_table(path).columns["b"][-1] == "café"
     with pytest.raises(InputError, match="line 50002: not UTF-8"):
-        read_table(write(tmp_path, body + b"1,caf\xe9\n"))
+        read_table(path, encoding="utf-8")
     with pytest.raises(InputError, match="line 50002: 1 cells instead of 2"):
         read_table(write(tmp_path, body + b"1\n"))
 
@@ -102,8 +102,7 @@ def test_a_truncated_gzip_file_is_named(tmp_path: Path) -> None:
     packed = gzip.compress(b"a\n" + b"".join(b"%d\n" % row for row in rows))
     with pytest.raises(InputError, match=r"t\.csv\.gz is damaged or incomplete"):
         read_table(write(tmp_path, packed[:-1000], "t.csv.gz"))
-    with pytest.raises(InputError, match=r"t\.csv\.gz is damaged or incomplete"):
-        read_table(write(tmp_path, b"a,b\n1,2\n", "t.csv.gz"))
+    assert read_table(write(tmp_path, b"a,b\n1,2\n", "t.csv.gz")).n_rows == 1  # it is not packed
 
 
 def test_parquet_gives_the_same_columns_as_csv(tmp_path: Path) -> None:
@@ -183,7 +182,7 @@ def test_svmlight_gives_sparse_rows_and_labels(tmp_path: Path, name: str) -> Non
 
 
 def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"table\.xls: .* must end in one of \.csv, \.csv\.gz"):
+    with pytest.raises(InputError, match=r"table\.xls: .* must end in one of \.csv, \.tsv"):
         read_table(write(tmp_path, b"x", "table.xls"))
 
 

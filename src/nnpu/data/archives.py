@@ -23,9 +23,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-__all__ = ["check_unpacked", "damaged", "gunzip", "open_text", "tar_members", "zip_member"]
+__all__ = [
+    "check_unpacked",
+    "damaged",
+    "gunzip",
+    "is_gzip",
+    "open_text",
+    "tar_members",
+    "zip_member",
+]
 
-_OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
+_OPENERS: dict[str, Any] = {".bz2": bz2.open, ".xz": lzma.open}
 _SMALL = 1 << 28  # bytes that anything may unpack to
 _MOST = 200  # times its size: more than that is made to fill the memory
 _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, lzma.LZMAError, zlib.error)
@@ -106,12 +114,18 @@ def gunzip(path: Path, *, limit: int) -> bytes:
     return content
 
 
+def is_gzip(path: Path) -> bool:
+    """Return whether a file is packed by gzip, whatever its name is."""
+    with path.open("rb") as stream:
+        return stream.read(2) == b"\x1f\x8b"
+
+
 def open_text(path: Path) -> IO[bytes]:
-    """Open a text file as bytes, unpacking .bz2, .gz and .xz.
+    """Open a text file as bytes, unpacking gzip (by its content), .bz2 and .xz (by the name).
 
     Reading raises `InputError` where a packed file is damaged, or made to fill the memory.
     """
-    opener = _OPENERS.get(path.suffix)
+    opener = gzip.open if is_gzip(path) else _OPENERS.get(path.suffix)
     return (
         path.open("rb") if opener is None else io.BufferedReader(_Unpacked(path, opener), 1 << 18)
     )

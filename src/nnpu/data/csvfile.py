@@ -1,55 +1,91 @@
-"""CSV text: its header is checked, its rows come in record batches, and none is lost silently.
+"""CSV text: separator, quotes and encoding are detected, and no row is lost silently.
 
 pyarrow skips blank lines, and an unclosed quote swallows every row after it. So the bytes are
-watched on their way to it (counting is cheap), and where they look wrong the text is read again
-slowly, by Python's own reader, which knows the line.
+looked through first, which is quick, and where they look wrong the text is read again slowly, by
+Python's own reader, which knows the line. pyarrow then reads the file by its name: a thread of its
+own that reads through Python could outlive the interpreter.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
+import tempfile
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from nnpu.data.archives import open_text
-from nnpu.parameters import InputError
+from nnpu.data.archives import is_gzip, open_text
+from nnpu.parameters import InputError, ParameterError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
-__all__ = ["check_unique", "read_batches", "read_header", "read_typed"]
+__all__ = ["Dialect", "check_unique", "read_batches", "read_header", "read_typed"]
 
 _SNIFFED = 1 << 16  # bytes at the beginning of a text that are looked at
 _LONGEST_HEADER = 1 << 24
-_BLOCK = 1 << 18  # bytes of text that become one record batch; no row may be longer
-_LONG_ROW, _LARGE_BLOCK = 1 << 12, 1 << 22  # where rows are that long, the batches are larger
-_MARK = b"\xef\xbb\xbf"
+_LOOKED = 1 << 20  # bytes that are looked through together
+_BLOCK = 1 << 18  # bytes of text that become one record batch, unless a row is longer
+_LONGEST_CELL = 1 << 26  # characters: what is longer is a quote that was not closed
+_SEPARATORS = (",", ";", "\t", "|")
+_MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+_NOT_IN_CP1252 = b"\x81\x8d\x8f\x90\x9d"
 
 
-def read_header(source: Path) -> list[str]:
-    """Return the column names; an error if the file cannot be a table of UTF-8 text."""
-    head = _sniff(source)
-    try:
-        text = head.removeprefix(_MARK).decode("utf-8", "strict")
-    except UnicodeDecodeError as error:
-        cut = len(head) >= _SNIFFED and error.start > len(head) - 8  # in two, by our look at it
-        if not cut:
-            line = head[: error.start].count(b"\n") + 1
-            raise InputError(f"{source}, line {line}: not UTF-8 text; save it as UTF-8.") from None
-        text = head[: error.start].decode("utf-8", "ignore")
-    names = next(row for row in csv.reader(io.StringIO(text, newline="")) if row)
-    numbered = names == [str(number) for number in range(len(names))]  # pandas' default names
-    if all(_is_number(name) for name in names) and not numbered:
-        raise InputError(f"{source}: the first line holds numbers; add a header line of names.")
-    if len(names) == 1 and (mark := next((mark for mark in ";\t|" if mark in names[0]), None)):
-        raise InputError(f"{source} is separated by {mark!r}; save it with commas.")
-    check_unique(source, names)
-    return names
+@dataclass(frozen=True)
+class Dialect:
+    """How a text is written.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The header.
+    sep, quote : str
+        What separates cells, and what encloses one.
+    encoding : str
+        Of the file.
+    skip : int
+        Number of lines before the header: one if it says ``sep=;``, as spreadsheets write it.
+    """
+
+    names: tuple[str, ...]
+    sep: str = ","
+    quote: str = '"'
+    encoding: str = "utf-8"
+    skip: int = 0
+
+    def words(self) -> str:
+        """Say what is unusual, or nothing.
+
+        Examples
+        --------
+        >>> Dialect(("a",), sep=";", encoding="cp1252").words()
+        "separator ';', encoding cp1252"
+        """
+        parts = [f"separator {self.sep!r}"] if self.sep != "," else []
+        parts += [f"quotes {self.quote}"] if self.quote != '"' else []
+        parts += [f"encoding {self.encoding}"] if self.encoding != "utf-8" else []
+        return ", ".join(parts)
 
 
-def check_unique(source: Path, names: Iterable[str]) -> None:
+def read_header(source: Path, sep: str | None = None, encoding: str | None = None) -> Dialect:
+    """Return the column names and how the text is written; an error if it cannot be a table.
+
+    Parameters
+    ----------
+    source : Path
+        The text, plain or packed.
+    sep, encoding : str, optional
+        By default detected.
+    """
+    with _as_utf8(source, encoding) as text:
+        return _dialect(text, sep)
+
+
+def check_unique(source: object, names: Iterable[str]) -> None:
     """Raise `InputError` if a name occurs twice."""
     seen: set[str] = set()
     for name in names:
@@ -58,20 +94,21 @@ def check_unique(source: Path, names: Iterable[str]) -> None:
         seen.add(name)
 
 
-def read_typed(source: Path) -> Any:
+def read_typed(source: Path, sep: str | None = None, encoding: str | None = None) -> Any:
     """Return the whole text as a pyarrow table whose types pyarrow guesses."""
-    import pyarrow as pa
     import pyarrow.csv
 
-    read_header(source)
-    with _watched(source) as stream:
-        table = pyarrow.csv.read_csv(stream, parse_options=_parse_options())
-        if pa.binary() in table.schema.types:  # pyarrow's guess for what is not UTF-8
-            raise pa.ArrowInvalid("a column is not UTF-8 text")
-    return table
+    with _as_utf8(source, encoding) as text, _explained(text, sep) as dialect:
+        return pyarrow.csv.read_csv(
+            _open(text),
+            read_options=pyarrow.csv.ReadOptions(skip_rows=dialect.skip),
+            parse_options=_parse_options(dialect),
+        )
 
 
-def read_batches(source: Path) -> Iterator[Any]:
+def read_batches(
+    source: Path, sep: str | None = None, encoding: str | None = None
+) -> Iterator[tuple[Dialect, Any]]:
     """Yield pyarrow record batches of strings, an empty cell being null, with bounded memory.
 
     Types are not guessed here: pyarrow would guess them from the first block alone.
@@ -80,164 +117,329 @@ def read_batches(source: Path) -> Iterator[Any]:
     ----------
     source : Path
         The text, plain or packed.
+    sep, encoding : str, optional
+        By default detected.
     """
+    import pyarrow as pa
+
+    with _as_utf8(source, encoding) as text, _explained(text, sep) as dialect:
+        rows, block = 0, _BLOCK
+        while True:
+            try:
+                for batch in _reader(text, dialect, block, rows):
+                    rows += batch.num_rows
+                    yield dialect, batch
+                return
+            except pa.ArrowInvalid as error:
+                # pyarrow's word for a row that no block can hold: go on from it with larger ones.
+                if "straddl" not in str(error) or _fault(text, dialect):
+                    raise
+                block *= 8
+
+
+def _reader(text: _Text, dialect: Dialect, block: int, rows: int) -> Any:
     import pyarrow as pa
     import pyarrow.csv
 
-    names = read_header(source)
-    block = _block_size(source)
-    with _watched(source) as stream:
-        reader = pyarrow.csv.open_csv(
-            stream,
-            # Threads would read ahead, which costs memory and gains little here.
-            read_options=pyarrow.csv.ReadOptions(block_size=block, use_threads=False),
-            parse_options=_parse_options(),
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.large_string()),
-                null_values=[""],
-                strings_can_be_null=True,
-            ),
-        )
-        yield from reader
+    return pyarrow.csv.open_csv(
+        _open(text),
+        # Threads would read ahead, which costs memory and gains little here.
+        read_options=pyarrow.csv.ReadOptions(
+            block_size=max(block, 2 * text.longest_line),
+            use_threads=False,
+            skip_rows=dialect.skip,
+            skip_rows_after_names=rows,
+        ),
+        parse_options=_parse_options(dialect),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types=dict.fromkeys(dialect.names, pa.large_string()),
+            null_values=[""],
+            strings_can_be_null=True,
+        ),
+    )
 
 
-def _block_size(source: Path) -> int:
-    longest = max(len(line) for line in _sniff(source).split(b"\n"))
-    return _BLOCK if longest < _LONG_ROW else max(_LARGE_BLOCK, 8 * longest)
-
-
-def _parse_options() -> Any:
+def _parse_options(dialect: Dialect) -> Any:
     import pyarrow.csv
 
-    return pyarrow.csv.ParseOptions(newlines_in_values=True)
+    return pyarrow.csv.ParseOptions(
+        delimiter=dialect.sep, quote_char=dialect.quote, newlines_in_values=True
+    )
 
 
-class _Watch(io.RawIOBase):
-    """A stream that counts, as it is read, what may have lost a row."""
+@dataclass
+class _Text:
+    """A file of UTF-8 text that was looked through once.
 
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
-        self.quotes = 0
-        self.blank = self.binary = False
-        self._last = b"\n"
+    Parameters
+    ----------
+    source : Path
+        The user's file, for messages.
+    path : Path
+        The file to read: the same, or a copy in UTF-8.
+    encoding : str
+        Of the user's file.
+    """
 
-    def readable(self) -> bool:
-        return True
+    source: Path
+    path: Path
+    encoding: str
+    quotes: int = 0
+    ticks: int = 0  # single quotes
+    blank: bool = False
+    longest_line: int = 0  # of the beginning
+    head: bytes = b""
 
-    def read(self, size: int = -1) -> bytes:
-        block: bytes = self.stream.read(size)
-        self.quotes += block.count(b'"')
-        seam = self._last + block
-        self.blank |= b"\n\n" in seam or b"\n\r" in seam or b"\r\r" in seam
-        self.binary |= b"\0" in block
-        self._last = seam[-1:]
-        return block
+    def suspicious(self, quote: str) -> bool:
+        """Return whether a row may be lost: an open quote, or a blank line."""
+        return (self.quotes if quote == '"' else self.ticks) % 2 == 1 or self.blank
 
-    @property
-    def suspicious(self) -> bool:
-        return self.quotes % 2 == 1 or self.blank or self.binary
+
+def _open(text: _Text) -> Any:
+    import pyarrow as pa
+
+    return pa.input_stream(str(text.path), compression="gzip" if is_gzip(text.path) else None)
 
 
 @contextmanager
-def _watched(source: Path) -> Iterator[Any]:
-    """Yield a stream for pyarrow; its errors, and lost rows, become messages with a line."""
-    import pyarrow as pa
+def _as_utf8(source: Path, encoding: str | None) -> Iterator[_Text]:
+    """Yield the text as UTF-8, looked through; other encodings are copied for the time."""
+    given = _check_encoding(encoding)
+    head = _sniff(source, given)
+    guess = given or _encoding(head)
+    if guess == "utf-8":
+        text = _Text(source, source, "utf-8", head=head)
+        line = _look_through(text)
+        if line is None:
+            yield text
+            return
+        if given:
+            raise InputError(f"{source}, line {line}: not UTF-8 text; give its --encoding.")
+        guess = _one_byte(source)
+    with tempfile.TemporaryDirectory(prefix="nnpu-") as folder:
+        copy = Path(folder) / "text.csv"
+        _recode(source, copy, guess)
+        text = _Text(source, copy, guess, head=_sniff(copy, "utf-8"))
+        _look_through(text)
+        yield text
 
+
+def _check_encoding(encoding: str | None) -> str | None:
+    if encoding is None:
+        return None
     try:
-        with open_text(source) as raw:
-            watch = _Watch(raw)
-            yield pa.PythonFile(cast("Any", watch), mode="r")
-    except pa.ArrowInvalid as error:
-        raise InputError(_fault(source) or _unknown(source, error)) from error
-    except (OSError, EOFError) as error:
-        raise InputError(f"{source} is damaged or incomplete ({error}).") from error
-    if watch.suspicious and (message := _fault(source)):
-        raise InputError(message)
+        name = codecs.lookup(encoding).name
+    except LookupError:
+        raise ParameterError(
+            "The 'encoding' parameter must be the name of a text encoding, such as utf-8, utf-16 "
+            f"or cp1252. Got {shown(encoding)} instead."
+        ) from None
+    return {"utf-8-sig": "utf-8"}.get(name, name)
 
 
-def _unknown(source: Path, error: Exception) -> str:
-    if "straddling" in str(error):  # pyarrow's word for a row that no block can hold
-        return f"{source}: a row is longer than {_BLOCK:,} bytes; shorten its cells."
-    return f"{source} is not a CSV table ({' '.join(str(error).split())[:200]})."
-
-
-def _sniff(source: Path) -> bytes:
-    """First bytes of the text; an error if they cannot be the beginning of a UTF-8 table."""
-    try:
-        with open_text(source) as stream:
-            head = stream.read(_SNIFFED)
-            if b"\n" not in head:  # a header of thousands of names
-                head += stream.readline(_LONGEST_HEADER)
-    except (OSError, EOFError) as error:
-        raise InputError(f"{source} is damaged or incomplete ({error}).") from error
-    if not head.removeprefix(_MARK).strip():
+def _sniff(source: Path, encoding: str | None) -> bytes:
+    """First bytes of the text; an error if they cannot be the beginning of a table."""
+    with _damaged(source), open_text(source) as stream:
+        head = stream.read(_SNIFFED)
+        if b"\n" not in head:  # a header of thousands of names
+            head += stream.readline(_LONGEST_HEADER)
+    for mark in _MARKS:
+        head = head.removeprefix(mark) if mark == codecs.BOM_UTF8 else head
+    if not head.strip():
         raise InputError(f"{source} is empty.")
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{source} is UTF-16 text; save it as UTF-8.")
-    if b"\0" in head:
+    if b"\0" in head and (encoding or _encoding(head)) in ("utf-8", "cp1252", "latin-1"):
         raise InputError(f"{source} is a binary file, not a CSV table.")
     return head
 
 
+def _encoding(head: bytes) -> str:
+    """Return UTF-16 if the beginning looks like it; what is not UTF-8 shows later."""
+    for mark, name in _MARKS.items():
+        if head.startswith(mark):
+            return name
+    even, odd = head[0:2000:2], head[1:2000:2]
+    if odd and odd.count(0) > 0.7 * len(odd) and not even.count(0):
+        return "utf-16-le"
+    if even and even.count(0) > 0.7 * len(even) and not odd.count(0):
+        return "utf-16-be"
+    return "utf-8"
+
+
+def _one_byte(source: Path) -> str:
+    """Return which encoding of one byte a character a text has that is not UTF-8."""
+    with open_text(source) as stream:
+        while block := stream.read(_LOOKED):
+            if any(byte in block for byte in _NOT_IN_CP1252):
+                return "latin-1"
+    return "cp1252"
+
+
+def _recode(source: Path, copy: Path, encoding: str) -> None:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with _damaged(source), open_text(source) as stream, copy.open("wb") as out:
+        while True:
+            block = stream.read(_LOOKED)
+            try:
+                out.write(decoder.decode(block, final=not block).encode())
+            except UnicodeError as error:
+                raise InputError(f"{source} is not {encoding} text ({error}).") from error
+            if not block:
+                return
+
+
+def _look_through(text: _Text) -> int | None:
+    """Count what may lose a row; return the line of the first byte that is not UTF-8, if any."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    last, line = b"\n", 1
+    text.longest_line = max(len(part) for part in text.head.split(b"\n"))
+    with _damaged(text.source), open_text(text.path) as stream:
+        while True:
+            block = stream.read(_LOOKED)
+            try:
+                decoder.decode(block, final=not block)
+            except UnicodeDecodeError as error:
+                return line + error.object[: error.start].count(b"\n")
+            if not block:
+                return None
+            if b"\0" in block:
+                raise InputError(f"{text.source} is a binary file, not a CSV table.")
+            text.quotes += block.count(b'"')
+            text.ticks += block.count(b"'")
+            seam = last + block
+            text.blank |= b"\n\n" in seam or b"\n\r" in seam or b"\r\r" in seam
+            last, line = seam[-1:], line + block.count(b"\n")
+
+
+@contextmanager
+def _damaged(source: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, EOFError) as error:
+        raise InputError(f"{source} is damaged or incomplete ({error}).") from error
+
+
+@contextmanager
+def _explained(text: _Text, sep: str | None) -> Iterator[Dialect]:
+    """Yield the dialect; pyarrow's errors, and lost rows, become messages with a line."""
+    import pyarrow as pa
+
+    dialect = _dialect(text, sep)
+    if text.suspicious(dialect.quote) and (message := _fault(text, dialect)):
+        raise InputError(message)
+    try:
+        yield dialect
+    except pa.ArrowInvalid as error:
+        told = " ".join(str(error).split())[:200]
+        unknown = f"{text.source} is not a CSV table ({told})."
+        if "Empty CSV file" in told:  # a header without a line break
+            unknown = f"{text.source} has no rows."
+        message = _fault(text, dialect) or unknown
+        raise InputError(message) from error
+    except OSError as error:
+        raise InputError(f"{text.source} is damaged or incomplete ({error}).") from error
+
+
+def _dialect(text: _Text, sep: str | None) -> Dialect:
+    """Find the separator, the quotes and the names at the beginning of a text."""
+    if sep is not None and (not isinstance(sep, str) or len(sep) != 1 or sep in "\r\n\"'"):
+        raise ParameterError(
+            f"The 'sep' parameter must be one character. Got {shown(sep)} instead."
+        )
+    head = text.head.decode("utf-8", "ignore")
+    skip = 0
+    if (first := head.split("\n", 1)[0].rstrip("\r").lower()).startswith("sep=") and len(
+        first
+    ) == 5:
+        sep, skip, head = sep or first[4], 1, head.split("\n", 1)[1]
+    if sep is None and text.source.name.lower().removesuffix(".gz").endswith((".tsv", ".tab")):
+        sep = "\t"
+    candidates = [(mark, quote) for mark in ([sep] if sep else _SEPARATORS) for quote in "\"'"]
+    parsed = {pair: _first_rows(head, *pair) for pair in candidates}
+    sep, quote = max(candidates, key=lambda pair: _fitness(parsed[pair], pair[1]))
+    names = parsed[sep, quote][0]
+    numbered = names == [str(number) for number in range(len(names))]  # pandas' default names
+    if all(_is_number(name) for name in names) and not numbered:
+        raise InputError(
+            f"{text.source}: the first line holds numbers; add a header line of names."
+        )
+    check_unique(text.source, names)
+    return Dialect(tuple(names), sep, quote, text.encoding, skip)
+
+
+def _first_rows(head: str, sep: str, quote: str) -> list[list[str]]:
+    rows = []
+    with _long_cells():
+        try:
+            reader = csv.reader(io.StringIO(head, newline=""), delimiter=sep, quotechar=quote)
+            for row in reader:
+                rows += [row] if row else []
+                if len(rows) == 100:
+                    break
+        except csv.Error:
+            pass
+    return rows or [[""]]
+
+
+def _fitness(rows: list[list[str]], quote: str) -> tuple[bool, int, bool]:
+    """Return how good a separator is: rows as long as the header, many cells, the usual quote."""
+    width = len(rows[0])
+    complete = rows[:-1] if len(rows) > 2 else rows  # the last may be cut off
+    agree = sum(len(row) == width for row in complete) >= 0.9 * len(complete)
+    # Of two kinds of quotes, the one that leaves no quotes around the names.
+    bare = not any(len(name) > 1 and name[0] == name[-1] and name[0] in "\"'" for name in rows[0])
+    return (agree and width > 1 and bare, width if bare else 1, quote == '"')
+
+
 def _is_number(text: str) -> bool:
     try:
-        float(text)
+        float(text.replace(",", "."))
     except ValueError:
         return False
     return True
 
 
-def _fault(source: Path) -> str | None:
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """Let Python's reader take longer cells than it does by default."""
+    before = csv.field_size_limit(_LONGEST_CELL)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def _fault(text: _Text, dialect: Dialect) -> str | None:
     """Return what is wrong with the first wrong row, and its line number; None if nothing is."""
+    source = text.source
     line = 1  # of the row that is being read
     blank = 0  # line of the first blank line that no row has followed yet
     expected = 0
-    with io.TextIOWrapper(_Lines(source), "utf-8-sig", newline="") as text:
-        reader = csv.reader(text, strict=True)
+    with (
+        _long_cells(),
+        io.TextIOWrapper(cast("Any", open_text(text.path)), "utf-8-sig", newline="") as lines,
+    ):
+        for _ in range(dialect.skip):
+            lines.readline()
+        reader = csv.reader(lines, delimiter=dialect.sep, quotechar=dialect.quote, strict=True)
         try:
             for row in reader:
+                number = reader.line_num + dialect.skip
                 if not row:
-                    blank = blank or reader.line_num
+                    blank = blank or number
                 elif blank and expected:
                     return f"{source}, line {blank} is blank; remove it."
                 else:
                     blank, expected = 0, expected or len(row)
                 if row and len(row) != expected:
                     return (
-                        f"{source}, line {reader.line_num}: {len(row)} cells instead of "
-                        f"{expected}, the number of the header's names."
+                        f"{source}, line {number}: {len(row)} cells instead of {expected}, the "
+                        "number of the header's names."
                     )
-                line = reader.line_num + 1
-        except UnicodeDecodeError:
-            return f"{source}, line {_undecodable(source)}: not UTF-8 text; save it as UTF-8."
+                line = number + 1
         except csv.Error as error:
             long = "a cell is very long, or " if "limit" in str(error) else ""
             return (
-                f'{source}, line {line}: {long}a quote (") is opened and not closed, or stands '
-                "alone in a quoted cell; close it, or double it."
+                f"{source}, line {line}: {long}a quote ({dialect.quote}) is opened and not closed, "
+                "or stands alone in a quoted cell; close it, or double it."
             )
     return None
-
-
-class _Lines(io.BufferedReader):
-    """The text as bytes; a NUL in it is an error of ours, not of the csv module."""
-
-    def __init__(self, source: Path) -> None:
-        super().__init__(cast("Any", open_text(source)))
-        self.source = source
-
-    def read1(self, size: int = -1) -> bytes:
-        block = super().read1(size)
-        if b"\0" in block:
-            raise InputError(f"{self.source} is a binary file, not a CSV table.")
-        return block
-
-
-def _undecodable(source: Path) -> int:
-    with open_text(source) as stream:
-        for number, content in enumerate(stream, start=1):
-            try:
-                content.decode("utf-8")
-            except UnicodeDecodeError:
-                return number
-    return 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from nnpu.data.csvfile import read_batches
 from nnpu.data.parquet import check_parquet, open_parquet
-from nnpu.data.tables import check_file, read_table
-from nnpu.parameters import InputError
+from nnpu.data.tables import check_file, is_text, read_table, table_reader
+from nnpu.parameters import InputError, check_choice
 
 if TYPE_CHECKING:
     import os
@@ -42,6 +42,8 @@ class Batch:
         Path of the file.
     decimal : {".", ","}, optional
         Decimal mark of numbers that are strings, if it is known.
+    read_as : str
+        What is unusual about the way in which the file is written.
     """
 
     columns: dict[str, Any]
@@ -50,6 +52,7 @@ class Batch:
     first: int
     source: str
     decimal: str | None = None
+    read_as: str = ""
 
     @property
     def names(self) -> list[str]:
@@ -57,15 +60,25 @@ class Batch:
         return [*self.columns, *self.matrices]
 
 
-def stream_rows(path: str | os.PathLike[str]) -> Iterator[Batch]:
+def stream_rows(
+    path: str | os.PathLike[str],
+    *,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+) -> Iterator[Batch]:
     r"""Yield the rows of a file in order, a batch at a time.
 
-    CSV and Parquet are read as they are needed; NPY, NPZ and SVMlight files are read whole.
+    CSV and Parquet are read as they are needed; other files are read whole.
 
     Parameters
     ----------
     path : path-like
         See `nnpu.data.read_table` for the formats.
+    sep, encoding : str, optional
+        What separates the cells of a text, and its encoding; by default detected.
+    decimal : {".", ","}, optional
+        The decimal mark of a text; by default inferred for each column.
 
     Examples
     --------
@@ -76,18 +89,38 @@ def stream_rows(path: str | os.PathLike[str]) -> Iterator[Batch]:
     [(2, ['31', '45'])]
     """
     source = Path(path)
+    if decimal is not None:
+        check_choice("decimal", decimal, "stream_rows", (".", ","))
     check_file(source)
-    name = source.name.lower()
-    if name.endswith((".csv", ".csv.gz")):
-        yield from _numbered(read_batches(source), source)
-    elif source.is_dir() or name.endswith(".parquet"):
+    if is_text(source):
+        first = 0
+        for dialect, batch in read_batches(source, sep, encoding):
+            if batch.num_rows:
+                columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+                words = dialect.words()
+                yield Batch(columns, {}, batch.num_rows, first, str(source), decimal, words)
+                first += batch.num_rows
+    elif (reader := table_reader(source)) is not None:
+        yield from _numbered(iter(reader(source).to_batches(_ROWS)), source)
+    elif source.is_dir() or source.name.lower().endswith(".parquet"):
         yield from _numbered(_parquet_batches(source), source)
     else:
         yield _from_arrays(source)
 
 
-def read_rows(path: str | os.PathLike[str]) -> Batch:
+def read_rows(
+    path: str | os.PathLike[str],
+    *,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+) -> Batch:
     """Return all rows of a file as one batch; no row at all is an error.
+
+    Parameters
+    ----------
+    path, sep, decimal, encoding
+        As in `stream_rows`.
 
     Examples
     --------
@@ -100,7 +133,7 @@ def read_rows(path: str | os.PathLike[str]) -> Batch:
     """
     import pyarrow as pa
 
-    batches = list(stream_rows(path))
+    batches = list(stream_rows(path, sep=sep, decimal=decimal, encoding=encoding))
     if not batches:
         raise InputError(f"{path} has no rows.")
     if len(batches) == 1:
@@ -109,7 +142,8 @@ def read_rows(path: str | os.PathLike[str]) -> Batch:
         name: pa.chunked_array([batch.columns[name] for batch in batches]).combine_chunks()
         for name in batches[0].columns
     }
-    return Batch(columns, {}, sum(batch.n_rows for batch in batches), 0, str(path))
+    rows = sum(batch.n_rows for batch in batches)
+    return replace(batches[0], columns=columns, n_rows=rows)
 
 
 def _numbered(batches: Iterator[Any], source: Path) -> Iterator[Batch]:

@@ -1,4 +1,4 @@
-"""Read a user's table: CSV, Parquet, NPY, NPZ, SVMlight / LIBSVM. No file is ever unpickled."""
+"""Read a user's table, whatever its format. No file is ever unpickled."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from nnpu.data.archives import check_unpacked, open_text
 from nnpu.data.csvfile import read_typed
+from nnpu.data.formats import read_arrow, read_excel, read_json
 from nnpu.data.parquet import check_parquet, open_parquet, parquet_files
 from nnpu.parameters import InputError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-__all__ = ["Table", "check_file", "read_table"]
+__all__ = ["Table", "check_file", "is_text", "read_table", "table_reader"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +29,8 @@ class Table:
     Parameters
     ----------
     columns : dict
-        One-dimensional arrays for CSV and Parquet; the arrays of an NPZ file by their names;
-        ``x`` for NPY; ``x`` (scipy.sparse.csr_array) and ``y`` for SVMlight.
+        One-dimensional arrays for CSV, Parquet and the like; the arrays of an NPZ file by their
+        names; ``x`` for NPY; ``x`` (scipy.sparse.csr_array) and ``y`` for SVMlight.
     source : str
         Path of the file.
     """
@@ -43,17 +44,23 @@ class Table:
         return int(next(iter(self.columns.values())).shape[0])
 
 
-def read_table(path: str | os.PathLike[str]) -> Table:
-    """Read a table; its format is told by the file name.
+def read_table(
+    path: str | os.PathLike[str], *, sep: str | None = None, encoding: str | None = None
+) -> Table:
+    """Read a table; the file name says its format.
 
-    ``.csv`` and ``.csv.gz`` (UTF-8, a header line, commas), ``.parquet``, ``.npy``, ``.npz``,
-    ``.svm``, ``.libsvm`` and ``.svmlight`` (also with ``.gz``, ``.bz2`` or ``.xz``); a folder of
-    ``.parquet`` files with the same columns.
+    ``.csv``, ``.tsv`` and ``.txt`` (a header line; separator, quotes and encoding are detected),
+    ``.parquet``, ``.json``, ``.jsonl`` and ``.ndjson`` (an object a line), ``.feather`` and
+    ``.arrow``, ``.xlsx`` (with the extra ``excel``; the first sheet), ``.npy``, ``.npz``, ``.svm``,
+    ``.libsvm`` and ``.svmlight``; a folder of ``.parquet`` files with the same columns. Text may be
+    packed by gzip, and SVMlight by bzip2 or xz.
 
     Parameters
     ----------
     path : path-like
         The file, or the folder of Parquet files.
+    sep, encoding : str, optional
+        What separates the cells of a text, and its encoding; by default detected.
 
     Returns
     -------
@@ -76,7 +83,10 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     """
     source = Path(path)
     reader = check_file(source)
-    table = Table(reader(source), str(source))
+    if is_text(source):
+        table = Table(_columns(read_typed(source, sep, encoding)), str(source))
+    else:
+        table = Table(reader(source), str(source))
     _check_rows(table)
     return table
 
@@ -97,13 +107,32 @@ def check_file(source: Path) -> Callable[[Path], dict[str, Any]]:
     return reader
 
 
+def is_text(source: Path) -> bool:
+    """Return whether a file is text with separators, by its name."""
+    return not source.is_dir() and _bare(source).endswith(_SEPARATED)
+
+
+def table_reader(source: Path) -> Callable[[Path], Any] | None:
+    """Return what reads a file whole as a pyarrow table, if its name says that it is one."""
+    if source.is_dir():
+        return None
+    return next((read for ends, read in _TABLES if _bare(source).endswith(ends)), None)
+
+
+def _bare(source: Path) -> str:
+    return source.name.lower().removesuffix(".gz")
+
+
 def _reader(source: Path) -> Callable[[Path], dict[str, Any]]:
     name = source.name.lower()
     for suffixes, reader in _READERS:
         if name.endswith(suffixes):
             return reader
-    known = ", ".join(suffix for suffixes, _ in _READERS for suffix in suffixes)
-    raise InputError(f"{source}: the file name must end in one of {known}.")
+    packed = (".gz", ".bz2", ".xz")
+    known = [end for ends, _ in _READERS for end in ends if not end.endswith(packed)]
+    raise InputError(
+        f"{source}: the file name must end in one of {', '.join(known)}; text may be packed (.gz)."
+    )
 
 
 def _check_rows(table: Table) -> None:
@@ -119,6 +148,12 @@ def _check_rows(table: Table) -> None:
 
 def _read_csv(source: Path) -> dict[str, Any]:
     return _columns(read_typed(source))
+
+
+def _read_whole(source: Path) -> dict[str, Any]:
+    reader = table_reader(source)
+    assert reader is not None
+    return _columns(reader(source))
 
 
 def _read_parquet(source: Path) -> dict[str, Any]:
@@ -185,10 +220,21 @@ def _columns(table: Any) -> dict[str, Any]:
     return {name: table.column(name).to_numpy() for name in table.column_names}
 
 
+def _packed(ends: tuple[str, ...]) -> tuple[str, ...]:
+    return (*ends, *(f"{end}.gz" for end in ends))
+
+
 _MOST_FEATURES = 2**31 - 1
 _TEXT = (".svm", ".libsvm", ".svmlight")
+_SEPARATED = (".csv", ".tsv", ".tab", ".txt")
+_TABLES: tuple[tuple[tuple[str, ...], Callable[[Path], Any]], ...] = (
+    ((".json", ".jsonl", ".ndjson"), read_json),
+    ((".feather", ".arrow", ".ipc"), read_arrow),
+    ((".xlsx", ".xlsm"), read_excel),
+)
 _READERS: tuple[tuple[tuple[str, ...], Callable[[Path], dict[str, Any]]], ...] = (
-    ((".csv", ".csv.gz"), _read_csv),
+    (_packed(_SEPARATED), _read_csv),
+    *(((_packed(ends) if read is read_json else ends), _read_whole) for ends, read in _TABLES),
     ((".parquet",), _read_parquet),
     ((".npy",), _read_npy),
     ((".npz",), _read_npz),

@@ -11,12 +11,13 @@ import numpy as np
 from nnpu.parameters import InputError
 from nnpu.table.columns.base import Block, Column, Dropped, Reading, as_features, check_unreadable
 from nnpu.table.columns.cells import as_text, counted, is_missing_word, is_string, is_temporal
-from nnpu.table.columns.spellings import DAY, spelled_dates, stored_dates
+from nnpu.table.columns.numbers import as_numbers
+from nnpu.table.columns.spellings import DAY, day_first, spelled_dates, stored_dates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Date", "as_dates"]
+__all__ = ["Date", "as_dates", "row_times"]
 
 _PARTS = ("days", "hour", "weekday", "month")
 
@@ -37,6 +38,35 @@ def as_dates(
     text, places = counted(as_text(cells, none_is_missing=True))
     values = spelled_dates(text, first_is_day)
     return np.append(values, np.nan)[places], np.append(np.isnan(values), False)[places]
+
+
+def row_times(cells: Any, name: str) -> NDArray[np.float64]:
+    """Return numbers that order rows by a column of dates, times or numbers.
+
+    Raises
+    ------
+    InputError
+        If a cell is missing or is neither a date nor a number.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> row_times(pa.array(["2 Jan 1970", "1970-01-03"]), "day").argsort()
+    array([0, 1])
+    """
+    if is_temporal(cells.type):
+        values = stored_dates(cells)
+    else:
+        values, _ = as_numbers(cells, name)
+        if is_string(cells.type) and np.isnan(values).any():
+            text = as_text(cells)
+            values, _ = as_dates(cells, day_first(text.unique().drop_null())[0])
+    if np.isnan(values).any():
+        row = int(np.argmax(np.isnan(values)))
+        raise InputError(
+            f"Column {name!r} cannot order the rows: row {row + 1} has no date or number."
+        )
+    return values
 
 
 @dataclass(frozen=True)

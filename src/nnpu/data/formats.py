@@ -1,0 +1,159 @@
+"""Tables in JSON lines, Feather, Arrow and Excel files, as pyarrow tables."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+from nnpu.data.archives import check_unpacked, is_gzip, open_text
+from nnpu.data.csvfile import check_unique
+from nnpu.parameters import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["as_cells", "read_arrow", "read_excel", "read_json"]
+
+
+def read_json(source: Path) -> Any:
+    """Return a file of one JSON object a line, or of one list of objects, as a table."""
+    import pyarrow as pa
+    import pyarrow.json
+
+    with open_text(source) as stream:
+        beginning = stream.read(1 << 12).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not beginning:
+        raise InputError(f"{source} is empty.")
+    if not beginning.startswith(b"["):
+        if is_gzip(source):
+            _check_gzip(source)
+        packed = "gzip" if is_gzip(source) else None
+        try:
+            with pa.input_stream(str(source), compression=packed) as stream:
+                table = pyarrow.json.read_json(stream)
+            check_unique(source, table.column_names)
+            return table
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
+            pass  # a column of several types, or no JSON: the slow way knows the line
+    return _table(source, _records(source))
+
+
+def _check_gzip(source: Path) -> None:
+    """Read a packed file through once: a damaged one, or a bomb, is refused."""
+    with open_text(source) as stream:
+        while stream.read(1 << 20):
+            pass
+
+
+def _records(source: Path) -> list[dict[str, Any]]:
+    with open_text(source) as stream:
+        content = stream.read().decode("utf-8-sig", "replace")
+    lines = [content] if content.lstrip().startswith("[") else content.split("\n")
+    records: list[Any] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{source}, line {number}: not JSON ({error}).") from None
+        records += found if isinstance(found, list) else [found]
+        if not all(isinstance(record, dict) for record in records[-1:]):
+            raise InputError(f"{source}, line {number}: a row is an object, such as {{'age': 31}}.")
+    if not all(isinstance(record, dict) for record in records):
+        raise InputError(f"{source}: a row is an object, such as {{'age': 31}}.")
+    return records
+
+
+def _table(source: Path, records: list[dict[str, Any]]) -> Any:
+    import pyarrow as pa
+
+    names = list(dict.fromkeys(name for record in records for name in record))
+    cells = [as_cells([record.get(name) for record in records]) for name in names]
+    if not names:
+        raise InputError(f"{source} has no rows.")
+    return pa.table(cells, names=names)
+
+
+def as_cells(values: Sequence[Any]) -> Any:
+    """Return values as a pyarrow array; values of several types as strings.
+
+    Examples
+    --------
+    >>> as_cells([1, None, 2.5]).to_pylist(), as_cells([1, "x", True]).to_pylist()
+    ([1.0, None, 2.5], ['1', 'x', 'true'])
+    """
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return pa.array([_as_string(value) for value in values], pa.large_string())
+
+
+def _as_string(value: Any) -> str | None:
+    if value is None or value != value:
+        return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def read_arrow(source: Path) -> Any:
+    """Return a Feather or Arrow file as a table: version 1 or 2, a file or a stream."""
+    import pyarrow as pa
+    import pyarrow.feather
+    import pyarrow.ipc
+
+    try:
+        with source.open("rb") as stream:
+            is_file = stream.read(4) in (b"ARRO", b"FEA1")
+        if is_file:
+            table = pyarrow.feather.read_table(str(source), memory_map=False)
+        else:
+            with pa.OSFile(str(source)) as stream, pyarrow.ipc.open_stream(stream) as reader:
+                table = reader.read_all()
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"{source} is no Arrow file, or is damaged ({error}).") from error
+    check_unique(source, table.column_names)
+    return table
+
+
+def read_excel(source: Path) -> Any:
+    """Return the first sheet of an Excel workbook; its first row holds the names."""
+    import pyarrow as pa
+
+    from nnpu.extras import need
+
+    openpyxl = need("openpyxl", extra="excel", owner=f"Reading {source.name}")
+    try:
+        with zipfile.ZipFile(source) as archive:
+            check_unpacked(source, sum(member.file_size for member in archive.infolist()))
+        book = openpyxl.load_workbook(source, read_only=True, data_only=True)
+    except InputError:
+        raise
+    except Exception as error:  # of zip, of XML, of openpyxl: there are a dozen kinds
+        raise InputError(f"{source} is not an .xlsx workbook, or is damaged ({error}).") from error
+    try:
+        rows = [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
+    finally:
+        book.close()
+    rows = [row for row in rows if any(cell is not None for cell in row)]
+    if not rows:
+        raise InputError(f"{source} is empty.")
+    while rows[0] and rows[0][-1] is None:  # formatted columns without a name or a cell
+        if any(len(row) >= len(rows[0]) and row[len(rows[0]) - 1] is not None for row in rows[1:]):
+            break
+        rows[0].pop()
+    names = ["" if name is None else str(name) for name in rows[0]]
+    check_unique(source, names)
+    if len(rows) == 1:
+        raise InputError(f"{source} has no rows.")
+    width = len(names)
+    body = [(row + [None] * width)[:width] for row in rows[1:]]
+    return pa.table([as_cells(list(cells)) for cells in zip(*body, strict=True)], names=names)
