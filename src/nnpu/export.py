@@ -129,6 +129,11 @@ def _float32_below(threshold: float) -> float:
 
 
 def _module(classifier: BasePUClassifier) -> nn.Module:
+    if classifier._offset is not None:
+        raise InputError(
+            "The classifier was fitted to columns that float32 cannot hold (time stamps, say), and "
+            "a graph takes float32. Subtract a number near them before fit."
+        )
     if isinstance(classifier, PUClassifier):
         module: nn.Module = classifier.module_
         return module.cpu()

@@ -23,6 +23,8 @@ def as_array(x: Any) -> Any:
     """
     if not hasattr(x, "detach"):
         return x
+    if getattr(x, "is_meta", False):
+        raise InputError("A tensor on the meta device holds no numbers; put it on another device.")
     tensor = x.detach().cpu()
     if tensor.is_floating_point() and tensor.element_size() < 4:
         tensor = tensor.float()

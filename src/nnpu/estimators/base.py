@@ -21,6 +21,7 @@ from sklearn.utils.validation import (
 from nnpu import metrics
 from nnpu.calibration import ScoreCalibration
 from nnpu.estimators import cuts
+from nnpu.estimators._offset import offset_from_json, offset_to_json
 from nnpu.estimators.features import samples_in_memory, validate
 from nnpu.estimators.labels import encode, fit_labels
 from nnpu.parameters import ParameterError, check_count, check_prior, check_sampling
@@ -60,6 +61,7 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     prior: float | str
     sampling: str
     random_state: Any
+    _offset: NDArray[np.float64] | None = None  # what is subtracted from the columns of X
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit from labelled positives and unlabelled rows.
@@ -275,6 +277,8 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             "calibration": vars(self.calibration_),
             "threshold": self.threshold_,
         }
+        if self._offset is not None:
+            fitted["offset"] = offset_to_json(self._offset)
         if self.prior_estimate_ is not None:
             fitted["prior_estimate"] = self.prior_estimate_.stored()
         if hasattr(self, "feature_names_in_"):
@@ -292,6 +296,7 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         estimate = fitted.get("prior_estimate")
         self.prior_estimate_ = None if estimate is None else PriorEstimate.from_stored(estimate)
         self.n_features_in_ = check_count("n_features", fitted["n_features"], owner)
+        self._offset = offset_from_json(fitted.get("offset"), self.n_features_in_)
         # Folders from before there was a calibration have none.
         calibration = fitted.get("calibration", {"slope": 1.0, "intercept": 0.0})
         self.calibration_ = cuts.check_calibration(**calibration)
@@ -325,6 +330,10 @@ class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
     def _takes_rows(self) -> bool:
         """Return whether rows are taken from a `Rows` a mini-batch at a time."""
         return False
+
+    def _may_centre(self) -> bool:
+        """Return whether a number may be subtracted from a column without changing the model."""
+        return True
 
     def _allows_missing(self) -> bool:
         return False

@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from nnpu.data.finite import check_finite
 from nnpu.data.rows import Rows, SparseBatch, is_mapped
 from nnpu.data.vectors import as_array
+from nnpu.estimators._kinds import as_numbers
+from nnpu.estimators._offset import centred, check_dense, find_offset, warn_of_lost_digits
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -27,12 +29,14 @@ _ENOUGH = 1 << 28  # bytes of a larger one that are drawn for it
 def validate(estimator: Any, X: Any, s: Any = "no_validation") -> Any:
     """Check features, and labels if there are any, as scikit-learn's `validate_data` does.
 
-    What is in memory becomes float32; what is on disk stays there.
+    What is in memory becomes float32, columns that float32 cannot hold minus an offset that `fit`
+    finds; what is on disk stays there.
 
     Parameters
     ----------
     estimator : BasePUClassifier
-        It gets ``n_features_in_``, and ``feature_names_in_`` if the columns have names.
+        It gets ``n_features_in_``, ``feature_names_in_`` if the columns have names, and in `fit`
+        the offset of the columns, ``_offset``.
     X : array-like, sparse matrix, tensor, memory map or Rows
         The features.
     s : array-like, optional
@@ -40,9 +44,17 @@ def validate(estimator: Any, X: Any, s: Any = "no_validation") -> Any:
     """
     X, s = as_array(X), as_array(s)
     fitting = not isinstance(s, str)
+    if fitting:
+        estimator._offset = None
+    missing, owner = estimator._allows_missing(), type(estimator).__name__
     if isinstance(X, Rows):
+        check_dense(X, estimator._offset, owner)
         return _fit_rows(estimator, X, s) if fitting else _known_rows(estimator, X)
-    mapped, missing = is_mapped(X), estimator._allows_missing()
+    mapped = is_mapped(X)
+    X = as_numbers(X, missing=missing, owner=owner)
+    # A file is not copied into memory. What has more digits than float32 keeps them at first.
+    wide = not sparse.issparse(X) and (fitting or estimator._offset is not None) and not _narrow(X)
+    dtype = None if mapped else [np.float64, np.float32] if wide else np.float32
     with np.errstate(over="ignore", invalid="ignore"):  # too large is an error, no warning
         checked = validate_data(
             estimator,
@@ -50,7 +62,7 @@ def validate(estimator: Any, X: Any, s: Any = "no_validation") -> Any:
             s,
             reset=fitting,
             accept_sparse="csr",
-            dtype=None if mapped else np.float32,  # a file is not copied into memory
+            dtype=dtype,
             order=None if mapped else "C",  # sums add up in the same order then
             ensure_all_finite="allow-nan" if missing else False,  # `check_finite` says where
             allow_nd=estimator._allows_any_shape(),
@@ -62,9 +74,34 @@ def validate(estimator: Any, X: Any, s: Any = "no_validation") -> Any:
             f"A memory map of numbers is needed. Got one of dtype {features.dtype} instead; open "
             "it with the type it was written with."
         )
+    features = _rounded(estimator, features, mapped=mapped, fitting=fitting)
     if not missing:
         check_finite(features)
-    return checked
+    elif not sparse.issparse(features) and np.isinf(features).any():
+        raise InputError("Input X contains infinity or a value too large for dtype('float32').")
+    return (features, checked[1]) if fitting else features
+
+
+def _narrow(X: Any) -> bool:
+    """Return whether float32 holds every number of X as it is."""
+    dtype = getattr(X, "dtype", None)
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf" and dtype.itemsize <= 4
+
+
+def _rounded(estimator: Any, features: Any, *, mapped: bool, fitting: bool) -> Any:
+    """Return features as float32, centred where that takes; what is on disk stays as it is."""
+    owner = type(estimator).__name__
+    if fitting and (mapped or not estimator._may_centre()):
+        reason = "a memory map" if mapped else f"this {owner}"
+        warn_of_lost_digits(features, f"{reason} is not centred")
+    elif fitting and not sparse.issparse(features):
+        estimator._offset = find_offset(features)
+    offset = estimator._offset
+    check_dense(features, offset, owner)
+    if sparse.issparse(features) or (mapped and offset is None):
+        return features
+    with np.errstate(over="ignore", invalid="ignore"):
+        return centred(features, offset)
 
 
 def _fit_rows(estimator: Any, rows: Rows, s: Any) -> tuple[Rows, Any]:

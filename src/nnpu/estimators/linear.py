@@ -227,6 +227,9 @@ class LinearPU(BasePUClassifier):
             return ""
         return "LinearPU; PUClassifier(risk='nnpnu') uses them."
 
+    def _may_centre(self) -> bool:
+        return bool(self.fit_intercept) or self.basis is not None
+
     def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
         [solution], self.features_ = self._solve(X, codes, seed, [self.alpha])
         self.objective_, self.certificate_ = solution.objective, solution.certificate
@@ -270,10 +273,19 @@ class LinearPU(BasePUClassifier):
         if features.basis is None:
             w = w / features.scale
             b = b if features.mean is None else b - features.mean @ w
+            b = b if self._offset is None else b - self._offset @ w
         return w.reshape(1, -1), np.array([b])
 
     def _scores(self, X: Any) -> NDArray[np.float32]:
-        return _linear_scores(X, self.features_, self.coef_, self.intercept_)[:, 0]
+        return self._linear_scores(X, self.features_, self.coef_, self.intercept_)[:, 0]
+
+    def _linear_scores(
+        self, X: Any, features: Features, coef: Floats, intercept: Floats
+    ) -> NDArray[np.float32]:
+        """Return the scores of validated rows, from which the offset is subtracted already."""
+        if features.basis is None and self._offset is not None:
+            intercept = intercept + coef @ self._offset
+        return _linear_scores(X, features, coef, intercept)
 
     def _held_out_risks(
         self, X: Any, codes: Labels, fits: list[Solution], features: Features
@@ -281,7 +293,7 @@ class LinearPU(BasePUClassifier):
         """Return R̂_pu of the loss and of the zero-one loss on held-out rows, for each solution."""
         weights = [self._in_units_of_x(fit, features) for fit in fits]
         coef, intercept = (np.concatenate(parts) for parts in zip(*weights, strict=True))
-        scores = _linear_scores(X, features, coef, intercept)
+        scores = self._linear_scores(X, features, coef, intercept)
         return [self._risks(np.ascontiguousarray(column), codes) for column in scores.T]
 
     def _risks(self, scores: NDArray[np.float32], codes: Labels) -> tuple[float, float]:

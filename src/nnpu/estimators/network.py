@@ -192,6 +192,9 @@ class PUClassifier(BasePUClassifier):
     def _allows_any_shape(self) -> bool:
         return self.module is not None
 
+    def _may_centre(self) -> bool:
+        return self.module is None  # a module of one's own gets features as they are
+
     def _takes_rows(self) -> bool:
         return True
 
