@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nnpu.estimators import BoostedPU, LinearPU, PUClassifier, PUWrapper, load
     from nnpu.estimators._sensitivity import sensitivity
     from nnpu.objective import PULoss
-    from nnpu.prior import PriorEstimate, estimate_prior
+    from nnpu.prior import PriorEstimate, estimate_prior, scar_test
 
 __version__ = "0.1.0"
 
@@ -34,6 +34,7 @@ __all__ = [
     "metrics",
     "models",
     "risk",
+    "scar_test",
     "sensitivity",
     "theory",
 ]
@@ -47,6 +48,7 @@ _HOME = {
     "PriorEstimate": "nnpu.prior",
     "estimate_prior": "nnpu.prior",
     "load": "nnpu.estimators",
+    "scar_test": "nnpu.prior",
     "sensitivity": "nnpu.estimators",
 }
 
