@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nnpu.estimators import BoostedPU, EnsemblePU, LinearPU, PUClassifier, PUWrapper
     from nnpu.estimators._sensitivity import sensitivity
     from nnpu.objective import PULoss
-    from nnpu.prior import PriorEstimate, estimate_prior
+    from nnpu.prior import PriorEstimate, estimate_prior, scar_test
     from nnpu.table import TablePU, load
 
 __version__ = "0.2.0"
@@ -38,6 +38,7 @@ __all__ = [
     "models",
     "report",
     "risk",
+    "scar_test",
     "sensitivity",
     "theory",
 ]
@@ -53,6 +54,7 @@ _HOME = {
     "TablePU": "nnpu.table",
     "estimate_prior": "nnpu.prior",
     "load": "nnpu.table",
+    "scar_test": "nnpu.prior",
     "sensitivity": "nnpu.estimators",
 }
 

@@ -4,6 +4,15 @@ from nnpu.prior.curve import RatioCurve
 from nnpu.prior.estimate import estimate_prior
 from nnpu.prior.methods import METHODS
 from nnpu.prior.result import PriorEstimate
+from nnpu.prior.scar import ScarTest, scar_test
 from nnpu.prior.scores import out_of_fold_scores
 
-__all__ = ["METHODS", "PriorEstimate", "RatioCurve", "estimate_prior", "out_of_fold_scores"]
+__all__ = [
+    "METHODS",
+    "PriorEstimate",
+    "RatioCurve",
+    "ScarTest",
+    "estimate_prior",
+    "out_of_fold_scores",
+    "scar_test",
+]
