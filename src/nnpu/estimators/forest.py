@@ -172,17 +172,33 @@ class Forest:
         self, X: NDArray[np.float32], root: int, depth: int, missing: bool
     ) -> NDArray[np.int32]:
         """Return the leaf of one tree in which each row ends."""
-        cells, start = X.reshape(-1), np.arange(len(X)) * X.shape[1]
         node = np.full(len(X), root, dtype=np.int32)
-        for _ in range(depth):  # `take` is quicker than brackets
-            value = cells.take(start + self.feature.take(node))
-            goes_left = value <= self.threshold.take(node)  # False for NaN
-            if missing:
-                goes_left |= np.isnan(value) & self.nan_left.take(node)
-            if len(self.category):
-                goes_left = self._by_category(node, value, goes_left)
-            node = np.where(goes_left, self.left.take(node), self.right.take(node))
+        for _ in range(depth):
+            node = self.step(X, node, missing=missing)
         return node
+
+    def step(
+        self, X: NDArray[np.float32], node: NDArray[np.int32], *, missing: bool = True
+    ) -> NDArray[np.int32]:
+        """Return where each row goes from its node; from a leaf it goes nowhere.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+            Contiguous rows.
+        node : ndarray of shape (n,)
+            Where they are.
+        missing : bool
+            Whether some value may be NaN.
+        """
+        start = np.arange(0, X.size, X.shape[1])
+        value = X.reshape(-1).take(start + self.feature.take(node))  # quicker than brackets
+        goes_left = value <= self.threshold.take(node)  # False for NaN
+        if missing:
+            goes_left |= np.isnan(value) & self.nan_left.take(node)
+        if len(self.category):
+            goes_left = self._by_category(node, value, goes_left)
+        return np.where(goes_left, self.left.take(node), self.right.take(node))
 
     def _by_category(
         self, node: NDArray[np.int32], value: NDArray[np.float32], goes_left: NDArray[np.bool_]

