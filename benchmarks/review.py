@@ -1,8 +1,9 @@
 """Review on real tables: coverage, error and width of audits from 100 answers.
 
 A LightGBM of P against U, out of fold, with an estimated prior, scores U; 2,000 draws of 100 rows
-are answered by the hidden truth. Beside it: the same with probabilities of a model that saw all
-labels (the oracle), and a simple random sample with Wilson's intervals.
+are answered by the hidden truth. Beside it: the same flagged rows, drawn and audited with the
+probabilities of a model that saw all labels (the oracle), and a simple random sample with Wilson's
+intervals.
 
 python benchmarks/review.py --draws 2000 --out benchmarks/results/review.csv
 """
@@ -17,11 +18,14 @@ from pathlib import Path
 import numpy as np
 from lightgbm import LGBMClassifier
 from sklearn.model_selection import cross_val_predict
-from tables import CHOOSE, VERDICT, draw as sample, load
+from tables import CHOOSE, VERDICT, load
+from tables import draw as sample
 
 from nnpu import estimate_prior
 from nnpu.calibration import posterior
-from nnpu.review import audit, draw
+from nnpu.review import draw
+from nnpu.review.figures import audit_answered
+from nnpu.review.totals import collect
 
 FIGURES = ("prior", "precision", "recall", "accuracy")
 Z = 1.6448536
@@ -63,12 +67,12 @@ def truth(y, flagged):
     }
 
 
-def audits(y, p, n, repeats, seed):
-    """Return value, low and high of each figure in each draw."""
+def audits(y, p, flagged, n, repeats, seed):
+    """Return value, low and high of each figure of the flagged rows in each draw."""
     rng, rows = np.random.default_rng(seed), {name: [] for name in FIGURES}
     for _ in range(repeats):
         drawn = draw(p, n, random_state=rng)
-        found = audit(p, drawn, y[drawn.rows])
+        found = audit_answered(collect(p, drawn, y[drawn.rows], None, "audit"), 0.5, flagged)
         for name in FIGURES:
             figure = getattr(found, name)
             rows[name].append((figure.value, figure.low, figure.high))
@@ -110,33 +114,31 @@ def main() -> None:
     parser.add_argument("--role", choices=("choose", "verdict"), default="verdict")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/review.csv"))
     options = parser.parse_args()
-    header = (
-        "table role n N figure truth pu_estimate coverage error width oracle_error oracle_width "
-        "simple_coverage simple_error simple_width"
-    ).split()
+    header = "table,role,n,N,figure,truth,pu_estimate,coverage,error,width,oracle_error,"
+    header += "oracle_width,simple_coverage,simple_error,simple_width"
     done = set()
     if options.out.exists():
         with options.out.open() as file:
             done = {(row["table"], row["n"]) for row in csv.DictReader(file)}
     else:
-        options.out.write_text(",".join(header) + "\n")
+        options.out.write_text(header + "\n")
     for name in CHOOSE if options.role == "choose" else VERDICT:
         if (name, str(options.rows)) in done:
             continue
         y, p, oracle = population(name)
         seed = zlib.crc32(name.encode())
         flagged = p > 0.5
-        ours = audits(y, p, options.rows, options.draws, seed)
-        best = audits(y, oracle, options.rows, options.draws, seed)
+        ours = audits(y, p, flagged, options.rows, options.draws, seed)
+        best = audits(y, oracle, flagged, options.rows, options.draws, seed)
         random = simple(y, flagged, options.rows, options.draws, seed)
-        exact, exact_oracle = truth(y, flagged), truth(y, oracle > 0.5)
+        exact = truth(y, flagged)
         believed = truth(p, flagged) | {"accuracy": np.where(flagged, p, 1 - p).mean()}
         with options.out.open("a", newline="") as file:
             for figure in FIGURES:
                 if np.isnan(ours[figure]).any():
                     continue
                 mine = summary(ours[figure], exact[figure])
-                _, error, width = summary(best[figure], exact_oracle[figure])
+                _, error, width = summary(best[figure], exact[figure])
                 other = summary(random[figure], exact[figure])
                 numbers = (exact[figure], believed[figure], *mine, error, width, *other)
                 row = [name, options.role, options.rows, y.size, figure]

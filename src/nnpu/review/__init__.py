@@ -2,7 +2,8 @@
 
 `draw` chooses rows with known chances, `audit` turns the answers into prior, precision, recall
 and accuracy with intervals that assume nothing about the model. `recalibrate`, `known_rows` and
-`least_cost` use them; `agreement` compares two reviewers.
+`least_cost` use them; `agreement` compares two reviewers. `Review` keeps rounds, writes sheets and
+reads them back.
 """
 
 from nnpu.review.costs import Cut, least_cost
@@ -10,6 +11,7 @@ from nnpu.review.draws import PURPOSES, Draw, draw
 from nnpu.review.figures import Audit, Estimate, audit, curves
 from nnpu.review.learning import KnownRows, Recalibration, known_rows, recalibrate
 from nnpu.review.reviewers import Agreement, agreement
+from nnpu.review.rounds import Review
 from nnpu.review.scar import ScarCheck, scar_check
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "Estimate",
     "KnownRows",
     "Recalibration",
+    "Review",
     "ScarCheck",
     "agreement",
     "audit",

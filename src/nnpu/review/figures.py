@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nnpu.parameters import check_choice, check_count, check_number
-from nnpu.review.totals import Answered, Fill, Mask, collect
+from nnpu.review.totals import Answered, Fill, Mask, Total, collect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -204,9 +204,10 @@ def curves(
     ]
 
 
-def audit_answered(answered: Answered, threshold: float) -> Audit:
-    """Return the audit of rounds that were checked before."""
-    flagged = answered.probability > threshold
+def audit_answered(answered: Answered, threshold: float, flagged: Mask | None = None) -> Audit:
+    """Return the audit of rounds that were checked before; `flagged` may come from elsewhere."""
+    if flagged is None:
+        flagged = answered.probability > threshold
     figures = {
         "prior": _share(answered, flagged, np.ones(flagged.size, dtype=bool)),
         "precision": _share(answered, flagged, flagged),
@@ -277,10 +278,10 @@ def _recall(answered: Answered, flagged: Mask) -> Estimate:
     most_found, most_missed = int(flagged.sum()) - no, int((~flagged).sum()) - right
     limits = _ratio(yes, most_missed, 0.0), _ratio(most_found, missed, 1.0)
     fills: list[Fill] = [(None, None), (0, 1), (1, 0)]
-    careful = rows < _FEW
+    careful, few_flagged = rows < _FEW, _carrying(answered, flagged) < _FEW
     found: list[tuple[float, float, float]] = []
     for fill in fills if answered.doubts else fills[:1]:
-        tp_total = answered.total(flagged.astype(np.float64), flagged, fill, careful=careful)
+        tp_total = answered.total(flagged.astype(np.float64), flagged, fill, careful=few_flagged)
         fn_total = answered.total((~flagged).astype(np.float64), flagged, fill)
         tp = float(np.clip(tp_total.value, yes, most_found))
         fn = float(np.clip(fn_total.value, missed, most_missed))
@@ -290,11 +291,24 @@ def _recall(answered: Answered, flagged: Mask) -> Estimate:
             high = _ratio(tp + tp_total.margin, max(fn - fn_total.margin, missed), 1.0)
         else:
             a = np.where(flagged, 1 - value, -value) / (tp + fn)
-            margin = answered.total(a, flagged, fill).margin
-            low, high = value - margin, value + margin
+            low, high = _recall_interval(value, answered.total(a, flagged, fill))
         found.append((value, low, high))
     value, lowest, highest = found[0][0], min(f[1] for f in found), max(f[2] for f in found)
     return _within(Estimate(value, lowest, highest, rows, careful), limits, 1 / flagged.size)
+
+
+def _recall_interval(value: float, total: Total) -> tuple[float, float]:
+    """Return value ± margin, or Wilson's interval if that is more than half of [0, 1].
+
+    The variance then stands for n = v(1 − v)/variance positives of a simple random sample.
+    """
+    if total.margin <= 0.25 or not 0.05 < value < 0.95:
+        return value - total.margin, value + total.margin
+    n = value * (1 - value) / total.variance
+    pull = total.quantile**2 / n
+    centre = (value + pull / 2) / (1 + pull)
+    half = total.quantile / (1 + pull) * np.sqrt(value * (1 - value) / n + pull / (4 * n))
+    return float(centre - half), float(centre + half)
 
 
 def _within(found: Estimate, limits: tuple[float, float], one_row: float) -> Estimate:

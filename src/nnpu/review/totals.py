@@ -22,7 +22,7 @@ from nnpu.review.draws import Draw, FloatArray, IntArray, as_probability
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Answered", "Fill", "Total", "collect"]
+__all__ = ["Answered", "Fill", "Total", "as_known", "collect"]
 
 _GROUP = 4  # neighbours by probability in the variance; the draw is spread at that width
 _PRIOR_ROWS = 10  # rows that the expected variance counts for
@@ -162,7 +162,7 @@ def collect(
     """Check draws and answers, and put them together."""
     p = as_probability(probability, owner)
     pairs = _pairs(p, draws, answers, owner)
-    given = _known(known, p.size, owner)
+    given = as_known(known, p.size, owner)
     if not any(drawn.estimates for drawn, _ in pairs):
         raise InputError(
             f"{owner}: rows drawn for finding are the most likely positives, and tell nothing "
@@ -262,7 +262,8 @@ def _pairs(
     return pairs
 
 
-def _known(known: ArrayLike | None, n_rows: int, owner: str) -> FloatArray:
+def as_known(known: ArrayLike | None, n_rows: int, owner: str) -> FloatArray:
+    """Return what is known of each row: 1, 0 or NaN."""
     if known is None:
         return np.full(n_rows, np.nan)
     values = as_floats(known, "known", owner)
