@@ -22,9 +22,10 @@ IDS = [f"case-{i}" for i in RNG.permutation(N)]
 AT = {name: i for i, name in enumerate(IDS)}
 
 
-def sheet(path, n=40, review=None, **options):
+def sheet(path, n=40, review=None, purpose="estimate", **options):
     review = review or Review(P, ids=IDS, model="m1")
-    review.write(path, n, random_state=0, **options)
+    review.draw(n, purpose=purpose, random_state=0)
+    review.write(path, **options)
     return review
 
 
@@ -261,6 +262,8 @@ def test_a_round_waits_for_its_answers():
     review = Review(P)
     with pytest.raises(InputError, match="no answers yet"):
         review.audit()
+    with pytest.raises(InputError, match="call draw first"):
+        review.write("review.csv")
     review.draw(10)
     with pytest.raises(InputError, match="read its sheet first"):
         review.draw(10)

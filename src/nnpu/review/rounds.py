@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from nnpu.files import write_text
 from nnpu.parameters import InputError
 from nnpu.review.draws import Draw, FloatArray, Purpose, as_probability, draw
 from nnpu.review.figures import Audit, audit
+from nnpu.review.page import page_text
 from nnpu.review.reviewers import Agreement, agreement
 from nnpu.review.sheets import Sheet, Stamp, cells, digest, read_sheets, sheet_text
 from nnpu.review.totals import as_known
@@ -18,7 +20,6 @@ from nnpu.review.totals import as_known
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
-    from pathlib import Path
 
     from numpy.typing import ArrayLike
 
@@ -60,7 +61,9 @@ class Review:
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(500)
     >>> path = Path(tempfile.mkdtemp()) / "review.csv"
-    >>> Review(p).write(path, 40, random_state=0).name
+    >>> review = Review(p)
+    >>> drawn = review.draw(40, random_state=0)
+    >>> review.write(path).name
     'review.csv'
     >>> header, *rows = path.read_text().splitlines()
     >>> _ = path.write_text(chr(10).join([header, *("yes" + row for row in rows)]))
@@ -110,30 +113,55 @@ class Review:
     def write(
         self,
         path: str | os.PathLike[str],
-        n: int,
         *,
-        purpose: Purpose = "estimate",
         table: Any = None,
         reasons: Sequence[str] | None = None,
-        random_state: Any = None,
     ) -> Path:
-        """Draw the next round and write its sheet: a CSV file with an empty column `answer`.
+        """Write the sheet of the last draw: a CSV file with an empty column `answer`.
 
         Parameters
         ----------
         path : path-like
             The file to write.
-        n, purpose, random_state
-            As for `draw`.
         table : pandas, polars or pyarrow table, or dict of arrays, optional
             The rows' own columns.
         reasons : list of N str, optional
             Why the model scored each row so.
         """
-        drawn = self.draw(n, purpose=purpose, random_state=random_state)
+        return write_text(path, self._sheet(table, reasons))
+
+    def write_page(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        table: Any = None,
+        reasons: Sequence[str] | None = None,
+        question: str = "Is this row a positive?",
+        folder: str | os.PathLike[str] | None = None,
+    ) -> Path:
+        """Write a page to answer the last draw in: one HTML file that exports the sheet.
+
+        Parameters
+        ----------
+        path : path-like
+            The file to write.
+        table, reasons
+            As for `write`.
+        question : str
+            What is asked of every row.
+        folder : path-like, optional
+            Where images that cells name are looked up.
+        """
+        sheet = self._sheet(table, reasons)
+        file = f"{Path(path).stem}.csv"
+        return write_text(path, page_text(sheet, file=file, question=question, folder=folder))
+
+    def _sheet(self, table: Any, reasons: Sequence[str] | None) -> str:
+        if len(self.answers) >= len(self.draws):
+            raise InputError("Review: there is no draw to write: call draw first.")
+        drawn = self.draws[-1]
         why = None if reasons is None else [str(reasons[i]) for i in drawn.rows]
-        columns = cells(table, drawn.rows)
-        return write_text(path, sheet_text(drawn, self._stamp(drawn), self.ids, columns, why))
+        return sheet_text(drawn, self._stamp(drawn), self.ids, cells(table, drawn.rows), why)
 
     def read(
         self,
