@@ -172,6 +172,22 @@ def test_two_reviewers_are_merged_and_their_agreement_kept(tmp_path):
     assert f"differ on {differ} of 40 rows" in found.notes[0]
 
 
+def test_a_spreadsheet_runs_no_cell_of_a_sheet_and_ids_come_back(tmp_path):
+    path, ids = tmp_path / "review.csv", [f"=cmd|{i}" for i in range(N)]
+    review = Review(P, ids=ids)
+    review.draw(20, random_state=0)
+    review.write(path, table={"a": ["@SUM(1)"] * N, "b": ["-3.5"] * N, "c": ["-x"] * N})
+    rows = rows_of(path)
+    assert {(row["id"][:2], row["a"], row["b"], row["c"]) for row in rows} == {
+        ("'=", "'@SUM(1)", "-3.5", "'-x")
+    }
+    for row in rows:
+        row["answer"] = "no"
+    save(path, rows)
+    back = Review(P, ids=ids).read(path)
+    np.testing.assert_array_equal(back.draws[0].rows, review.draws[0].rows)
+
+
 def test_spreadsheets_may_change_delimiter_and_mark(tmp_path):
     path = tmp_path / "review.csv"
     sheet(path)

@@ -107,7 +107,10 @@
     go(place);
   }
 
-  function quoted(value) {
+  function quoted(value, column) {
+    const ours = ["answer", "probability", "chance", "review"].includes(data.header[column]);
+    // What a spreadsheet would run as a formula gets an apostrophe; numbers stay.
+    if (!ours && /^[=+\-@\t\r]/.test(value) && Number.isNaN(Number(value))) value = `'${value}`;
     return /[",;\t\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
   }
 
@@ -117,7 +120,7 @@
       copy[answerColumn] = state.answers[i];
       return copy;
     })];
-    const text = lines.map((line) => line.map(quoted).join(",") + "\n").join("");
+    const text = lines.map((line) => line.map((value, i) => quoted(value, i)).join(",") + "\n").join("");
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
     link.download = data.file;

@@ -152,16 +152,17 @@ class Review:
         folder : path-like, optional
             Where images that cells name are looked up.
         """
-        sheet = self._sheet(table, reasons)
+        sheet = self._sheet(table, reasons, escape=False)  # the page escapes what it exports
         file = f"{Path(path).stem}.csv"
         return write_text(path, page_text(sheet, file=file, question=question, folder=folder))
 
-    def _sheet(self, table: Any, reasons: Sequence[str] | None) -> str:
+    def _sheet(self, table: Any, reasons: Sequence[str] | None, *, escape: bool = True) -> str:
         if len(self.answers) >= len(self.draws):
             raise InputError("Review: there is no draw to write: call draw first.")
         drawn = self.draws[-1]
         why = None if reasons is None else [str(reasons[i]) for i in drawn.rows]
-        return sheet_text(drawn, self._stamp(drawn), self.ids, cells(table, drawn.rows), why)
+        columns = cells(table, drawn.rows)
+        return sheet_text(drawn, self._stamp(drawn), self.ids, columns, why, escape=escape)
 
     def read(
         self,

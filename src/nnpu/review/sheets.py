@@ -31,6 +31,7 @@ __all__ = [
     "cells",
     "digest",
     "parse_answer",
+    "parse_purpose",
     "read_sheets",
     "sheet_text",
 ]
@@ -38,6 +39,8 @@ __all__ = [
 #: The columns of a sheet; those of the table follow.
 COLUMNS = ("answer", "id", "probability", "reasons", "chance", "review")
 _NEEDED = ("answer", "id", "probability", "chance", "review")
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 _WORDS: dict[str, float | None] = {
     **dict.fromkeys(("yes", "y", "1", "1.0", "true", "t"), 1.0),
@@ -57,6 +60,23 @@ def parse_answer(cell: str) -> float | None:
     if word not in _WORDS:
         raise ValueError(cell)
     return _WORDS[word]
+
+
+def parse_purpose(text: str) -> Purpose:
+    """Return a purpose, or the shares of a mixture.
+
+    >>> parse_purpose("finding=0.3+estimate=0.7")
+    {'finding': 0.3, 'estimate': 0.7}
+    """
+    if "=" not in text:
+        return text
+    pairs = (part.partition("=") for part in text.split("+"))
+    try:
+        return {name.strip(): float(share) for name, _, share in pairs}
+    except ValueError:
+        raise InputError(
+            f"The purpose {text!r} is not understood. Write finding=0.3+estimate=0.7, say."
+        ) from None
 
 
 def digest(values: Iterable[Any]) -> str:
@@ -101,11 +121,7 @@ class Stamp:
     def parse(cls, text: str) -> Stamp:
         """Read a stamp, or raise `ValueError`."""
         number, purpose, size, n_rows, ids, model = text.split("|")
-        shares: Purpose = purpose
-        if "=" in purpose:
-            pairs = (part.split("=") for part in purpose.split("+"))
-            shares = {name: float(share) for name, share in pairs}
-        return cls(int(number), shares, int(size), int(n_rows), ids, model)
+        return cls(int(number), parse_purpose(purpose), int(size), int(n_rows), ids, model)
 
 
 @dataclass
@@ -128,17 +144,41 @@ def sheet_text(
     ids: Sequence[str],
     columns: Mapping[str, Sequence[str]],
     reasons: Sequence[str] | None,
+    *,
+    escape: bool = True,
 ) -> str:
-    """Return the CSV text of a draw; a table's column that has one of our names gets a suffix."""
+    """Return the CSV text of a draw.
+
+    A table's column that has one of our names gets a suffix. `escape` puts an apostrophe before
+    words that a spreadsheet would run as a formula.
+    """
+    safe = _safe if escape else str
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     names = [f"{name} (table)" if name in COLUMNS else name for name in columns]
-    writer.writerow([*COLUMNS, *names])
+    writer.writerow([*COLUMNS, *map(safe, names)])
     for i, row in enumerate(drawn.rows):
-        why = reasons[i] if reasons is not None else ""
-        ours = ["", ids[row], repr(float(drawn.probability[i])), why, repr(float(drawn.chance[i]))]
-        writer.writerow([*ours, f"{stamp}|{i}", *(values[i] for values in columns.values())])
+        why = safe(reasons[i]) if reasons is not None else ""
+        ours = [
+            "",
+            safe(ids[row]),
+            repr(float(drawn.probability[i])),
+            why,
+            repr(float(drawn.chance[i])),
+        ]
+        writer.writerow([*ours, f"{stamp}|{i}", *(safe(values[i]) for values in columns.values())])
     return text.getvalue()
+
+
+def _safe(text: str) -> str:
+    """Return a cell that no spreadsheet takes for a formula; numbers stay as they are."""
+    if not text.startswith(_FORMULA):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
 
 
 def read_sheets(path: str | os.PathLike[str]) -> list[Sheet]:
@@ -175,6 +215,8 @@ def _add(
 ) -> None:
     try:
         answer_, id_, p, chance, stamp = (cells_[at[n]] for n in _NEEDED)
+        if id_.startswith("'") and id_[1:].startswith(_FORMULA):
+            id_ = id_[1:]
         numbers = float(p.replace(",", ".")), float(chance.replace(",", "."))
         stamp, _, place = stamp.rpartition("|")
         sheet = sheets.get(stamp) or Sheet(Stamp.parse(stamp), source, [], [], [], [], [], [])
