@@ -32,6 +32,7 @@ ROOMS = (
     "prior",
     "metrics",
     "calibration",
+    "review",
     "estimators",
     "export",
     "report",

@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nnpu import boosting, data, export, losses, metrics, models, report, risk, theory
+    from nnpu import boosting, data, export, losses, metrics, models, report, review, risk, theory
     from nnpu.estimators import BoostedPU, EnsemblePU, LinearPU, PUClassifier, PUWrapper
     from nnpu.estimators._sensitivity import sensitivity
     from nnpu.objective import PULoss
@@ -37,6 +37,7 @@ __all__ = [
     "metrics",
     "models",
     "report",
+    "review",
     "risk",
     "scar_test",
     "sensitivity",

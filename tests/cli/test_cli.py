@@ -12,7 +12,7 @@ import nnpu
 from nnpu import cli
 from nnpu.parameters import InputError, ParameterError
 
-CONTRACT = ["demo", "fit", "predict", "evaluate", "prior", "plan", "reproduce", "bench"]
+CONTRACT = ["demo", "fit", "predict", "evaluate", "prior", "review", "plan", "reproduce", "bench"]
 
 
 def status_of(arguments):

@@ -27,6 +27,7 @@ _COMMANDS = {
     "predict": "Score every row of a table with a fitted model.",
     "evaluate": "Judge a fitted model without true labels.",
     "prior": "Estimate the share of positives in a table.",
+    "review": "Choose rows for a person to look at, and learn from the answers.",
     "plan": "Say how precise a PU risk estimate will be, and what data to collect.",
     "reproduce": "Reproduce a part of the paper and say for each claim whether it held.",
     "bench": "Compare our speed with the hardware's limit, as ratios.",

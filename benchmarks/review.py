@@ -1,0 +1,156 @@
+"""Review on real tables: coverage, error and width of audits from 100 answers.
+
+A LightGBM of P against U, out of fold, with an estimated prior, scores U; 2,000 draws of 100 rows
+are answered by the hidden truth. Beside it: the same flagged rows, drawn and audited with the
+probabilities of a model that saw all labels (the oracle), and a simple random sample with Wilson's
+intervals.
+
+python benchmarks/review.py --draws 2000 --out benchmarks/results/review.csv
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import zlib
+from pathlib import Path
+
+import numpy as np
+from lightgbm import LGBMClassifier
+from sklearn.model_selection import cross_val_predict
+from tables import CHOOSE, VERDICT, load
+from tables import draw as sample
+
+from nnpu import estimate_prior
+from nnpu.calibration import posterior
+from nnpu.review import draw
+from nnpu.review.figures import audit_answered
+from nnpu.review.totals import collect
+
+FIGURES = ("prior", "precision", "recall", "accuracy")
+Z = 1.6448536
+
+
+def trees() -> LGBMClassifier:
+    return LGBMClassifier(
+        n_estimators=80,
+        num_leaves=15,
+        min_child_samples=30,
+        learning_rate=0.06,
+        verbose=-1,
+        n_jobs=1,
+        random_state=0,
+    )
+
+
+def population(name: str, seed: int = 0):
+    """Return truth, PU probabilities, and probabilities of the oracle for the rows of U."""
+    chosen = sample(load(name), 600, 5000, None, "two-sample", seed)
+    x = np.vstack([chosen.x_p, chosen.x_u])
+    s = np.repeat([1, 0], [len(chosen.p), len(chosen.u)])
+    sigma = cross_val_predict(trees(), x, s, cv=5, method="predict_proba")[:, 1]
+    prior = estimate_prior(sigma[s == 1], sigma[s == 0], random_state=0).value
+    prior = float(np.clip(prior, 0.01, 0.99))
+    p = posterior(np.clip(sigma[s == 0], 0, 1 - 1e-9), prior=prior, labelled_share=s.mean())
+    y = chosen.y_u.astype(float)
+    oracle = cross_val_predict(trees(), chosen.x_u, y, cv=5, method="predict_proba")[:, 1]
+    return y, p, oracle
+
+
+def truth(y, flagged):
+    found = y[flagged].sum()
+    return {
+        "prior": y.mean(),
+        "precision": found / max(flagged.sum(), 1),
+        "recall": found / y.sum(),
+        "accuracy": np.mean(flagged == y),
+    }
+
+
+def audits(y, p, flagged, n, repeats, seed):
+    """Return value, low and high of each figure of the flagged rows in each draw."""
+    rng, rows = np.random.default_rng(seed), {name: [] for name in FIGURES}
+    for _ in range(repeats):
+        drawn = draw(p, n, random_state=rng)
+        found = audit_answered(collect(p, drawn, y[drawn.rows], None, "audit"), 0.5, flagged)
+        for name in FIGURES:
+            figure = getattr(found, name)
+            rows[name].append((figure.value, figure.low, figure.high))
+    return {name: np.array(values) for name, values in rows.items()}
+
+
+def wilson(k, n):
+    if n == 0:
+        return 0.5, 0.0, 1.0
+    share = k / n
+    centre = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
+    half = Z / (1 + Z**2 / n) * np.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2))
+    return share, centre - half, centre + half
+
+
+def simple(y, flagged, n, repeats, seed):
+    """The same from simple random samples, without a model."""
+    rng, rows = np.random.default_rng(seed), {name: [] for name in FIGURES}
+    for _ in range(repeats):
+        drawn = rng.choice(y.size, n, replace=False)
+        yes, flag = y[drawn] == 1, flagged[drawn]
+        rows["prior"].append(wilson(yes.sum(), n))
+        rows["precision"].append(wilson((yes & flag).sum(), flag.sum()))
+        rows["recall"].append(wilson((yes & flag).sum(), yes.sum()))
+        rows["accuracy"].append(wilson((yes == flag).sum(), n))
+    return {name: np.array(values) for name, values in rows.items()}
+
+
+def summary(values, exact):
+    covered = (values[:, 1] <= exact + 1e-12) & (values[:, 2] >= exact - 1e-12)
+    width = values[:, 2] - values[:, 1]
+    return covered.mean(), np.abs(values[:, 0] - exact).mean(), width.mean()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=2000)
+    parser.add_argument("--rows", type=int, default=100)
+    parser.add_argument("--role", choices=("choose", "verdict"), default="verdict")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/review.csv"))
+    options = parser.parse_args()
+    header = "table,role,n,N,figure,truth,pu_estimate,coverage,error,width,oracle_error,"
+    header += "oracle_width,simple_coverage,simple_error,simple_width"
+    done = set()
+    if options.out.exists():
+        with options.out.open() as file:
+            done = {(row["table"], row["n"]) for row in csv.DictReader(file)}
+    else:
+        options.out.write_text(header + "\n")
+    for name in CHOOSE if options.role == "choose" else VERDICT:
+        if (name, str(options.rows)) in done:
+            continue
+        y, p, oracle = population(name)
+        seed = zlib.crc32(name.encode())
+        flagged = p > 0.5
+        ours = audits(y, p, flagged, options.rows, options.draws, seed)
+        best = audits(y, oracle, flagged, options.rows, options.draws, seed)
+        random = simple(y, flagged, options.rows, options.draws, seed)
+        exact = truth(y, flagged)
+        believed = truth(p, flagged) | {"accuracy": np.where(flagged, p, 1 - p).mean()}
+        with options.out.open("a", newline="") as file:
+            for figure in FIGURES:
+                if np.isnan(ours[figure]).any():
+                    continue
+                mine = summary(ours[figure], exact[figure])
+                _, error, width = summary(best[figure], exact[figure])
+                other = summary(random[figure], exact[figure])
+                numbers = (exact[figure], believed[figure], *mine, error, width, *other)
+                row = [name, options.role, options.rows, y.size, figure]
+                csv.writer(file).writerow(row + [f"{v:.5f}" for v in numbers])
+                print(
+                    f"{name:10} {figure:10} {exact[figure]:.3f} (PU {believed[figure]:.3f})  "
+                    f"covers {mine[0]:.3f}  error {mine[1]:.4f} ({mine[1] / error:.2f} of "
+                    f"oracle's)  width {mine[2]:.3f} ({mine[2] / width:.2f} of oracle's, "
+                    f"{mine[2] / other[2]:.2f} of simple)",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""What a few answers of a person add: which rows to ask for, and what the answers say.
+
+`draw` chooses rows with known chances, `audit` turns the answers into prior, precision, recall
+and accuracy with intervals that assume nothing about the model. `recalibrate`, `known_rows` and
+`least_cost` use them; `agreement` compares two reviewers. `Review` keeps rounds, writes sheets and
+reads them back.
+"""
+
+from nnpu.review.costs import Cut, least_cost
+from nnpu.review.draws import PURPOSES, Draw, draw
+from nnpu.review.figures import Audit, Estimate, audit, curves
+from nnpu.review.learning import KnownRows, Recalibration, known_rows, recalibrate
+from nnpu.review.reviewers import Agreement, agreement
+from nnpu.review.rounds import Review
+from nnpu.review.scar import ScarCheck, scar_check
+
+__all__ = [
+    "PURPOSES",
+    "Agreement",
+    "Audit",
+    "Cut",
+    "Draw",
+    "Estimate",
+    "KnownRows",
+    "Recalibration",
+    "Review",
+    "ScarCheck",
+    "agreement",
+    "audit",
+    "curves",
+    "draw",
+    "known_rows",
+    "least_cost",
+    "recalibrate",
+    "scar_check",
+]

@@ -1,0 +1,120 @@
+"""A page to answer in: one HTML file without a network, which exports the sheet as CSV."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import html
+import io
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nnpu.review.sheets import COLUMNS
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+__all__ = ["page_text"]
+
+_HIDDEN = ("probability", "reasons")  # what would sway a reviewer is shown on demand
+_IMAGES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+}
+_LARGEST_IMAGE = 5_000_000  # bytes; a larger one stays a name
+
+
+def page_text(
+    sheet: str,
+    *,
+    file: str = "review.csv",
+    question: str = "Is this row a positive?",
+    folder: str | os.PathLike[str] | None = None,
+) -> str:
+    """Return the page for a sheet: a row at a time, keys y, n and ?, export of the same sheet.
+
+    Its security policy lets in nothing but its own style sheet and script: no request leaves the
+    page, and no cell of a table becomes a part of it.
+
+    Parameters
+    ----------
+    sheet : str
+        The CSV text of a sheet.
+    file : str
+        The name of the exported file.
+    question : str
+        What is asked of every row.
+    folder : path-like, optional
+        Where names of images in cells are looked up; those found are shown. Long text is shown
+        with its line breaks.
+
+    Examples
+    --------
+    >>> sheet = ["answer,id,probability,reasons,chance,review,note", ",7,0.5,,0.1,1,<b>", ""]
+    >>> text = page_text(chr(10).join(sheet))
+    >>> "<b>" in text, "default-src 'none'" in text
+    (False, True)
+    """
+    header, *rows = csv.reader(io.StringIO(sheet, newline=""))
+    shown = [i for i, name in enumerate(header) if name == "id" or name not in COLUMNS]
+    hidden = [i for i, name in enumerate(header) if name in _HIDDEN and any(row[i] for row in rows)]
+    data = {
+        "key": f"nnpu-review-{hashlib.sha256(sheet.encode()).hexdigest()[:24]}",
+        "file": file,
+        "header": header,
+        "rows": rows,
+        "shown": shown,
+        "hidden": hidden,
+        "images": [_images(row, shown, folder) for row in rows],
+    }
+    template, style, script = (
+        files("nnpu.review").joinpath(f"page.{kind}").read_text(encoding="utf-8")
+        for kind in ("html", "css", "js")
+    )
+    parts = {
+        "policy": (
+            f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+            "img-src data:; base-uri 'none'; form-action 'none'"
+        ),
+        "title": html.escape(f"Review: {question}"),
+        "question": html.escape(question),
+        "style": style,
+        "script": script,
+        # A JSON string may hold any character as an escape: no cell can end the element.
+        "data": json.dumps(data).replace("<", "\\u003c").replace("&", "\\u0026"),
+    }
+    before, *pieces = template.split("{")
+    text = [before]
+    for piece in pieces:
+        name, _, rest = piece.partition("}")
+        text += [parts[name], rest]
+    return "".join(text)
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _images(
+    row: Sequence[str], shown: Sequence[int], folder: str | os.PathLike[str] | None
+) -> dict[int, str]:
+    """Return the images that cells of a row name, as data."""
+    if folder is None:
+        return {}
+    root, found = Path(folder).resolve(), {}
+    for i in shown:
+        kind = _IMAGES.get(Path(row[i]).suffix.lower()) if len(row[i]) < 1000 else None
+        if kind is None or "\0" in row[i]:
+            continue
+        path = (root / row[i]).resolve()
+        inside = path.is_relative_to(root)  # a cell must not fetch any file of the machine
+        if inside and path.is_file() and path.stat().st_size <= _LARGEST_IMAGE:
+            found[i] = f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+    return found

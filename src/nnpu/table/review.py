@@ -1,0 +1,228 @@
+"""A review of a table under a fitted model: what to ask, and what the answers say."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+
+from nnpu.data.folds import PUStratifiedKFold
+from nnpu.review import Audit, Review, curves, least_cost, scar_check
+from nnpu.review.figures import FIGURES
+from nnpu.table.labelled import as_batch, check_labels, read_labels
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nnpu.data.streams import Batch
+    from nnpu.review import Cut, ScarCheck
+    from nnpu.table.table_pu import TablePU
+
+__all__ = ["Findings", "TableReview", "review_findings", "table_review"]
+
+_FOLDS = 3
+_PU = {"precision": "pu_precision", "recall": "pu_recall", "accuracy": "pu_accuracy"}
+
+
+@dataclass(frozen=True, eq=False)
+class TableReview:
+    """A review of the rows of a table that the model's figures are about.
+
+    Attributes
+    ----------
+    review : Review
+        Draws, sheets, answers.
+    threshold : float
+        The model's cut, on the probability.
+    columns : pyarrow.Table
+        The rows' own columns, for sheets and pages.
+    labelled_probability : array or None
+        Of the labelled rows, if there are any.
+    notes : list of str
+        How the rows were scored.
+    """
+
+    review: Review
+    threshold: float
+    columns: Any
+    labelled_probability: NDArray[np.float64] | None
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the answers say about a model.
+
+    Attributes
+    ----------
+    audit : Audit
+        At the model's cut.
+    curve : list of Audit
+        At other cuts.
+    believed : dict
+        What the model and the PU metrics said before.
+    scar : ScarCheck or None
+        Whether labels look random; None without labelled rows.
+    cut : Cut or None
+        The cut of least cost, if costs were given.
+    notes : list of str
+        What was left out or assumed.
+    """
+
+    audit: Audit
+    curve: list[Audit]
+    believed: dict[str, float]
+    scar: ScarCheck | None
+    cut: Cut | None
+    notes: list[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """Return everything as sentences for a terminal."""
+        width, more = self.audit.expected(50), []
+        for name in FIGURES:
+            was = self.believed.get(name)
+            before = "" if was is None else f"   (PU estimate {was:.3f})"
+            after = f"   about ±{width[name] / 2:.3f} after 50 more answers"
+            more.append(f"  {name:10s} {getattr(self.audit, name)}{before}{after}")
+        if self.audit.precision_unlabelled is not None:
+            more.append(f"  precision among unlabelled rows {self.audit.precision_unlabelled}")
+        lines = [f"From {self.audit.answered} answers, with 90 % intervals:", *more]
+        if self.cut is not None:
+            lines.append(
+                f"Cut of least cost: {self.cut.threshold:.3f} (between {self.cut.low:.3f} and "
+                f"{self.cut.high:.3f} the answers see no difference); cost per row "
+                f"{self.cut.cost}, {self.cut.flagged:.1%} of the rows flagged."
+            )
+        if self.scar is not None:
+            lines.append(self.scar.message)
+        return [*lines, *self.audit.notes, *self.notes]
+
+
+def table_review(
+    model: TablePU, table: Any, *, label: str | None = None, name: str = ""
+) -> TableReview:
+    """Score the rows of a table and return a review of them.
+
+    The population is U in two samples and P ∪ U in one sample, where labelled rows are known to be
+    positive and are never drawn. A table with as many labelled and unlabelled rows as the model
+    was fitted to and judged by is taken for that table: its rows are scored out of fold.
+
+    Parameters
+    ----------
+    model : TablePU
+        Fitted.
+    table : table or path
+        The rows.
+    label : str, optional
+        The column of the PU labels; by default the one of the fit, if the table has it.
+    name : str
+        A short name of the model, which sheets carry.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from nnpu import TablePU
+    >>> rng = np.random.default_rng(0)
+    >>> fraud = rng.random(400) < 0.4
+    >>> amount = rng.normal(np.where(fraud, 90, 40), 20)
+    >>> known = np.where(fraud & (rng.random(400) < 0.5), "yes", "")
+    >>> table = pa.table({"amount": amount, "known": known})
+    >>> model = TablePU(prior=0.4, model="linear").fit(table, "known")
+    >>> found = table_review(model, table)
+    >>> drawn = found.review.draw(60, random_state=0)
+    >>> _ = found.review.answer(fraud[drawn.rows])
+    >>> audit = review_findings(model, found).audit
+    >>> bool(audit.prior.low < fraud.mean() < audit.prior.high)
+    True
+    """
+    import pyarrow as pa
+
+    batch, notes = as_batch(table), []
+    label = label or (model.label_ if model.label_ in batch.columns else None)
+    codes = np.zeros(batch.n_rows, dtype=np.int8)
+    if label is not None:
+        codes, _ = read_labels(batch, label)
+    probability = model.predict_proba(batch)[:, 1]
+    if label is not None and _is_of_fit(model, codes):
+        check_labels(codes, label, batch.source)
+        probability = _out_of_fold(model, batch, codes)
+        notes.append(f"The model was fitted to these rows: they are scored in {_FOLDS} folds.")
+    two = model.sampling == "two-sample"
+    kept = np.flatnonzero(codes == 0) if two else np.arange(batch.n_rows)
+    ids = model.columns_.ids(batch)
+    names = [str(i + 1) for i in range(batch.n_rows)] if ids is None else ids.to_pylist()
+    known = np.select([codes == 1, codes == -1], [1.0, 0.0], np.nan)[kept]
+    hidden = (label, model.columns_.id_name)
+    shown = {key: cells for key, cells in batch.columns.items() if key not in hidden}
+    classifier = model.classifier_
+    cut = float(classifier.calibration_(np.array([classifier.threshold_]))[0])
+    return TableReview(
+        Review(probability[kept], ids=[names[i] for i in kept], known=known, model=name),
+        cut,
+        pa.table(shown).take(kept) if shown else None,
+        probability[codes == 1] if (codes == 1).any() else None,
+        notes,
+    )
+
+
+def review_findings(
+    model: TablePU,
+    table: TableReview,
+    *,
+    cost_fp: float | None = None,
+    cost_fn: float | None = None,
+) -> Findings:
+    """Return what the answers of a review say, beside what was believed before.
+
+    Parameters
+    ----------
+    model : TablePU
+        Fitted.
+    table : TableReview
+        With answers.
+    cost_fp, cost_fn : float, optional
+        What a false alarm and a miss cost; either gives the cut of least cost (the other is 1).
+    """
+    review = table.review
+    drawn = review.draws[: len(review.answers)]
+    given: tuple[Any, ...] = (review.probability, drawn, review.answers)
+    audit = review.audit(threshold=table.threshold)
+    believed = {"prior": float(model.prior_)}
+    if model.holdout_ is not None:
+        believed |= {key: model.holdout_.metrics[pu].value for key, pu in _PU.items()}
+    scar = cut = None
+    if table.labelled_probability is not None and table.labelled_probability.size > 1:
+        labelled = table.labelled_probability
+        scar = scar_check(*given, labelled_probability=labelled, known=review.known)
+    if cost_fp is not None or cost_fn is not None:
+        fp, fn = (1.0 if cost is None else cost for cost in (cost_fp, cost_fn))
+        cut = least_cost(*given, known=review.known, cost_fp=fp, cost_fn=fn)
+    curve = curves(*given, known=review.known)
+    return Findings(audit, curve, believed, scar, cut, [*table.notes, *review.notes])
+
+
+def _is_of_fit(model: TablePU, codes: NDArray[np.int8]) -> bool:
+    """Return whether the table has the counts of the one that the model was fitted to."""
+    labelled, unlabelled = model.n_labelled_, model.n_unlabelled_
+    if model.holdout_ is not None:
+        labelled += int((model.holdout_.s == 1).sum())
+        unlabelled += int((model.holdout_.s == 0).sum())
+    return (int((codes == 1).sum()), int((codes == 0).sum())) == (labelled, unlabelled)
+
+
+def _out_of_fold(model: TablePU, batch: Batch, codes: NDArray[np.int8]) -> NDArray[np.float64]:
+    """Score rows by models that did not see them, with the fitted one's prior and scale."""
+    features = model.columns_.transform(batch)
+    scores = np.zeros(len(codes), dtype=np.float32)
+    folds = PUStratifiedKFold(_FOLDS, random_state=model.random_state)
+    for fitted, rest in folds.split(features, codes):
+        part = clone(model.classifier_).set_params(prior=model.prior_)
+        part.fit(features[fitted], codes[fitted])
+        scores[rest] = part.decision_function(features[rest])
+    return np.asarray(model.classifier_.calibration_(scores), dtype=np.float64)

@@ -1,0 +1,144 @@
+"""``nnpu review``: rows out, answers in, and what can go wrong between."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from nnpu.cli import main
+
+N = 600
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A table with ids, a model of it, and the hidden truth by id."""
+    folder = tmp_path_factory.mktemp("review")
+    rng = np.random.default_rng(0)
+    y = rng.random(N) < 0.4
+    amount = rng.normal(1.6 * y, 1)
+    s = y & (rng.random(N) < 0.4)
+    lines = [f"c{i},{amount[i]:.4f},{rng.normal():.4f},{int(s[i])}" for i in range(N)]
+    data = folder / "table.csv"
+    data.write_text("\n".join(["id,amount,noise,s", *lines]))
+    options = ["--label", "s", "--prior", "0.4", "--model", "linear", "--out"]
+    main(["fit", str(data), *options, str(folder / "model")])
+    return folder, {f"c{i}": bool(y[i]) for i in range(N)}, {f"c{i}" for i in np.flatnonzero(s)}
+
+
+def review(folder, *arguments):
+    return main(["review", str(folder / "model"), str(folder / "table.csv"), *map(str, arguments)])
+
+
+def rows_of(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def fill(path, truth):
+    rows = rows_of(path)
+    for row in rows:
+        row["answer"] = "yes" if truth[row["id"]] else "no"
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def test_rows_go_out_and_answers_come_back(fitted, tmp_path, capsys):
+    folder, truth, labelled = fitted
+    one, two = tmp_path / "1.csv", tmp_path / "2.csv"
+    review(folder, "--rows", 60, "--out", one)
+    said = capsys.readouterr().out
+    assert "60 rows to look at" in said
+    assert "scored in 3 folds" in said  # the table of the fit
+    rows = rows_of(one)
+    assert list(rows[0])[-2:] == ["amount", "noise"]
+    assert not {row["id"] for row in rows} & labelled
+    fill(one, truth)
+    review(folder, "--answers", one, "--json")
+    found = json.loads(capsys.readouterr().out)
+    prior = found["audit"]["prior"]
+    assert prior["low"] < np.mean(list(truth.values())) < prior["high"]
+    assert found["believed"]["prior"] == 0.4
+    assert found["audit"]["precision_unlabelled"]["value"] <= found["audit"]["precision"]["value"]
+    assert len(found["curve"]) == 19
+    review(folder, "--answers", one, "--rows", 40, "--out", two)  # the next round
+    assert not {row["id"] for row in rows_of(two)} & {row["id"] for row in rows}
+    fill(two, truth)
+    capsys.readouterr()
+    review(folder, "--answers", one, "--answers", two, "--cost-fp", 1, "--cost-fn", 5)
+    said = capsys.readouterr().out
+    assert "From 100 answers, with 90 % intervals" in said
+    assert "(PU estimate 0.400)" in said
+    assert "Cut of least cost" in said
+    assert "after 50 more answers" in said
+
+
+def test_the_same_seed_gives_the_same_rows(fitted, tmp_path):
+    folder, _, _ = fitted
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        review(folder, "--rows", 20, "--seed", seed, "--out", tmp_path / f"{name}.csv")
+    a, b, c = ((tmp_path / f"{name}.csv").read_text() for name in "abc")
+    assert a == b != c
+
+
+def test_a_page_and_purposes(fitted, tmp_path, capsys):
+    folder, _, _ = fitted
+    page, top = tmp_path / "review.html", tmp_path / "top.csv"
+    review(folder, "--rows", 20, "--page", page, "--question", "Fraud?", "--json")
+    assert json.loads(capsys.readouterr().out) == {"rows": 20, "files": [str(page)]}
+    assert "<h1>Fraud?</h1>" in page.read_text()
+    review(folder, "--rows", 20, "--for", "finding", "--out", top)
+    found = [float(row["probability"]) for row in rows_of(top)]
+    assert found == sorted(found, reverse=True)
+    review(folder, "--rows", 20, "--for", "finding=0.5+estimate=0.5", "--out", top)
+    assert sum(row["chance"] == "1.0" for row in rows_of(top)) >= 10
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda text: text.replace("id", "name", 1), "is not a review sheet"),
+        (lambda text: text.replace("yes,c", "yes,x", 1), "ids are not in the data"),
+        (lambda text: text.replace("yes", "maybe", 1), "'maybe' is not understood"),
+        (
+            lambda text: text.replace("yes,", ",").replace("no,", ","),
+            "no row of draw 1 is answered",
+        ),
+        (lambda text: "\n".join(text.splitlines()[:9]), "had 30 rows, and 8 are here"),
+    ],
+)
+def test_a_spoilt_sheet_is_one_line_and_status_2(fitted, tmp_path, capsys, spoil, message):
+    folder, truth, _ = fitted
+    path = tmp_path / "review.csv"
+    review(folder, "--rows", 30, "--out", path)
+    fill(path, truth)
+    path.write_text(spoil(path.read_text()))
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stopped:
+        review(folder, "--answers", path)
+    said = capsys.readouterr()
+    assert stopped.value.code == 2
+    assert message in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_a_changed_table_is_refused(fitted, tmp_path, capsys):
+    folder, truth, _ = fitted
+    path, changed = tmp_path / "review.csv", tmp_path / "changed.csv"
+    review(folder, "--rows", 30, "--out", path)
+    fill(path, truth)
+    changed.write_text((folder / "table.csv").read_text() + "\nc-new,0.1,0.2,0")
+    with pytest.raises(SystemExit):
+        main(["review", str(folder / "model"), str(changed), "--answers", str(path)])
+    assert "the data changed since the draw" in capsys.readouterr().err
+
+
+def test_nothing_to_do_is_said(fitted, capsys):
+    with pytest.raises(SystemExit):
+        review(fitted[0])
+    assert "use --out or --page to draw rows" in capsys.readouterr().err

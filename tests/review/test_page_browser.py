@@ -1,0 +1,222 @@
+"""The page to answer in, in a real browser: keys, undo, a closed tab, export, hostile cells."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import time
+import zlib
+
+import numpy as np
+import pytest
+
+from nnpu.review import Review, audit
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DRIVER = shutil.which("chromedriver")
+
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER), reason="no chromium and chromedriver: see CONTRIBUTING.md"
+)
+
+HOSTILE = (
+    "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='t'\">"
+)
+RNG = np.random.default_rng(0)
+P = RNG.random(400)
+Y = RNG.random(400) < P
+
+
+def png(shade):
+    """A picture of one pixel."""
+
+    def chunk(kind, data):
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    header = struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)
+    body = zlib.compress(bytes([0, shade]))
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("review")
+
+
+@pytest.fixture(scope="module")
+def page(folder):
+    """A page of 30 rows, some of whose cells are pictures, long text or an attack."""
+    (folder / "scan.png").write_bytes(png(120))
+    table = {
+        HOSTILE: [f'=cmd|{i}, "quoted"; {HOSTILE}' for i in range(400)],
+        "picture": ["scan.png"] * 400,
+        "away": ["../../etc/secret.png"] * 400,
+        "story": ["Line one.\nLine two, which is a good deal longer than a single cell should be."]
+        * 400,
+    }
+    review = Review(P, ids=[f"c{i}" for i in range(400)])
+    review.draw(30, random_state=0)
+    path = folder / "review.html"
+    review.write_page(path, table=table, question="Is it <b>bad</b>?", folder=folder)
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory, folder):
+    webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium: pip install .[dev]")
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (
+        "headless=new",
+        "no-sandbox",
+        "disable-gpu",
+        "disable-dev-shm-usage",
+        "no-first-run",
+        "disable-background-networking",
+        "disable-component-update",
+        "disable-sync",
+        f"user-data-dir={tmp_path_factory.mktemp('profile')}",
+    ):
+        options.add_argument(f"--{flag}")
+    downloads = {"download.default_directory": str(folder), "download.prompt_for_download": False}
+    options.add_experimental_option("prefs", downloads)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def opened(browser, page):
+    browser.get(page.as_uri())
+    browser.execute_script("localStorage.clear()")
+    browser.refresh()
+    return browser
+
+
+def press(browser, keys):
+    browser.find_element("tag name", "body").send_keys(keys)
+
+
+def text(browser, name):
+    return browser.find_element("id", name).text
+
+
+def exported(browser, path):
+    path.unlink(missing_ok=True)
+    press(browser, "e")
+    for _ in range(100):
+        if path.exists() and path.stat().st_size:
+            return path
+        time.sleep(0.05)
+    raise AssertionError("nothing was exported")
+
+
+def answers_of(browser, n):
+    """Answer `n` rows by keys with the hidden truth; every seventh is a don't know."""
+    for i in range(n):
+        row = browser.find_element("css selector", "#cells td").text
+        press(browser, "?" if i % 7 == 3 else "y" if Y[int(row[1:])] else "n")
+
+
+def test_twenty_answers_survive_a_closed_tab_and_come_back_in_python(opened, page, folder):
+    answers_of(opened, 20)
+    assert text(opened, "count") == "20 of 30 answered"
+    first = opened.current_window_handle
+    opened.switch_to.new_window("tab")
+    other = opened.current_window_handle
+    opened.switch_to.window(first)
+    opened.close()
+    opened.switch_to.window(other)
+    opened.get(page.as_uri())
+    assert text(opened, "count") == "20 of 30 answered"
+    assert text(opened, "title") == "Row 21 of 30"
+    path = exported(opened, folder / "review.csv")
+    half = Review(P, ids=[f"c{i}" for i in range(400)]).read(path)
+    assert "the last 10 rows are blank" in half.notes[0]
+    answers_of(opened, 10)
+    assert opened.find_element("id", "finished").is_displayed()
+    path = exported(opened, folder / "review.csv")
+    review = Review(P, ids=[f"c{i}" for i in range(400)]).read(path)
+    drawn, answers = review.draws[0], review.answers[0]
+    clear = ~np.isnan(answers)
+    assert (~clear).sum() == 4  # rows 3, 10 and 17 of the first part, row 3 of the second
+    np.testing.assert_array_equal(answers[clear], Y[drawn.rows][clear])
+    assert review.audit() == audit(P, drawn, answers)
+
+
+def test_undo_and_moving_about(opened):
+    press(opened, "yyn")
+    press(opened, "u")
+    assert text(opened, "title") == "Row 3 of 30"
+    assert text(opened, "given") == "not answered yet"
+    press(opened, "\ue012")  # the left arrow
+    assert text(opened, "given") == "answered: yes"
+    press(opened, "n")  # a second thought
+    assert text(opened, "count") == "2 of 30 answered"
+    opened.find_element("id", "undo").click()
+    opened.find_element("id", "undo").click()
+    assert text(opened, "count") == "0 of 30 answered"
+    assert not opened.find_element("id", "undo").is_enabled()
+    opened.find_element("id", "yes").click()
+    assert text(opened, "count") == "1 of 30 answered"
+
+
+def test_cells_are_shown_as_what_they_are(opened):
+    cells = opened.find_elements("css selector", "#cells td")
+    names = [name.text for name in opened.find_elements("css selector", "#cells th")]
+    assert names[:2] == ["id", HOSTILE]
+    assert HOSTILE in cells[1].text
+    image = cells[2].find_element("tag name", "img")
+    assert opened.execute_script("return arguments[0].naturalWidth", image) == 1
+    assert cells[3].text == "../../etc/secret.png"  # outside of the folder: a name
+    assert "Line one.\nLine two" in cells[4].text
+    assert opened.title == "Review: Is it <b>bad</b>?"
+    assert opened.find_element("tag name", "h1").text == "Is it <b>bad</b>?"
+    assert not opened.find_element("id", "model").is_displayed()  # does not sway the reviewer
+    opened.find_element("tag name", "summary").click()
+    assert "probability" in opened.find_element("id", "model").text
+
+
+def test_nothing_leaves_the_page_and_nothing_is_blocked(opened, page):
+    press(opened, "yn?")
+    assert [entry for entry in opened.get_log("browser") if entry["level"] == "SEVERE"] == []
+    messages = [json.loads(entry["message"])["message"] for entry in opened.get_log("performance")]
+    sent = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    urls = [m["request"]["url"] for m in sent if m["documentURL"] == page.as_uri()]
+    assert all(url.startswith(("file:", "data:", "blob:")) for url in urls)
+    assert urls.count(page.as_uri()) >= 1
+
+
+def test_every_control_has_a_name_and_the_row_is_announced(opened):
+    for button in opened.find_elements("tag name", "button"):
+        assert button.accessible_name
+    press(opened, "y")
+    spoken = opened.find_element("id", "spoken")
+    assert spoken.get_attribute("aria-live") == "polite"
+    assert spoken.get_attribute("textContent") == "Row 2 of 30"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_in_light_and_dark(opened, scheme):
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    script = """
+      const rgb = (c) => c.match(/[\\d.]+/g).slice(0, 3).map((v) => {
+        v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });
+      const light = (c) => {
+        const [r, g, b] = rgb(c); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+      const page = light(getComputedStyle(document.body).backgroundColor);
+      return [...document.querySelectorAll("h1, th, td, .muted")].map((e) => {
+        const ink = light(getComputedStyle(e).color);
+        return (Math.max(ink, page) + 0.05) / (Math.min(ink, page) + 0.05); });
+    """
+    contrasts = opened.execute_script(script)
+    assert min(contrasts) >= 4.5
