@@ -176,13 +176,16 @@ class Evaluation:
         outside = [
             NAMES[name]
             for name in names
-            if name != "lee_liu_score" and not 0 <= self.metrics[name].value <= 1
+            if name not in ("lee_liu_score", "pu_zero_one_risk")  # 1 − accuracy
+            and not 0 <= self.metrics[name].value <= 1
         ]
         if not outside:
             return []
+        *first, last = outside
+        listed = f"{', '.join(first)} and {last}" if first else last
         return [
-            f"  {' and '.join(outside)}: the estimate left the range from 0 to 1. Chance, a wrong "
-            "share of positives, or labels that were not given at random."
+            f"The estimate of {listed} left the range from 0 to 1: chance, a wrong share of "
+            "positives, or labels that were not given at random."
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -208,7 +211,7 @@ def evaluate(
     classifier: BasePUClassifier,
     s: NDArray[np.int8],
     scores: NDArray[np.float32],
-    names: Sequence[Any] | None = None,
+    names: Sequence[Any] | NDArray[Any] | None = None,
 ) -> Evaluation:
     """Judge a classifier by rows that it was not fitted to.
 

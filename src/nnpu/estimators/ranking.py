@@ -64,7 +64,7 @@ def rank_rows(
     s: NDArray[np.int8],
     scores: NDArray[np.float32],
     threshold: float,
-    names: Sequence[Any] | None = None,
+    names: Sequence[Any] | NDArray[Any] | None = None,
     *,
     most: int = 10,
 ) -> Ranking:
@@ -102,7 +102,7 @@ def rank_rows(
     return Ranking(seen(top), seen(near), seen(doubted))
 
 
-def _name(names: Sequence[Any] | None, row: int) -> str:
+def _name(names: Sequence[Any] | NDArray[Any] | None, row: int) -> str:
     if names is None:
         return f"row {row + 1:,}"
     text = str(names[row])

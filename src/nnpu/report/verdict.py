@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from nnpu.report.html.words import interval_words, percent
-
 if TYPE_CHECKING:
-    from nnpu.estimators.evaluation import Evaluation
+    from nnpu.estimators.evaluation import Estimate, Evaluation
 
 __all__ = ["Verdict", "verdict"]
 
@@ -53,37 +51,36 @@ def verdict(found: Evaluation | None, learned: str = "") -> Verdict:
             "(nnpu evaluate)."
         )
         return Verdict(learned, _NOT_JUDGED, advice)
-    said = f"It predicts {found.flagged:,} of {found.rows:,} rows it has not seen to be positive."
-    return Verdict(
-        f"{learned} {said}".strip(), _quality(found), _advice(found), _warning(found)
-    )
+    said = f"Of {found.rows:,} rows it had not seen, it predicts {found.flagged:,} to be positive."
+    return Verdict(f"{learned} {said}".strip(), _quality(found), _advice(found), _warning(found))
 
 
 def _quality(found: Evaluation) -> str:
-    recall = (
-        f"it finds about {percent(found.recall.value)} of the positives "
-        f"({interval_words(found.recall.low, found.recall.high)})"
-    )
     if not found.flagged:
-        return (
-            "It flags no row, so that its precision cannot be estimated and it finds no positive."
-        )
-    if found.prior_known:
-        assumption = f"the share of positives is {found.prior.value:.3g} and {_AT_RANDOM}"
-        precision = (
-            f"About {percent(found.precision.value)} of the rows it flags are positive "
-            f"({interval_words(found.precision.low, found.precision.high)})"
-        )
-    else:
-        assumption = (
-            f"the share of positives is between {found.prior.low:.2f} and {found.prior.high:.2f} "
-            f"and {_AT_RANDOM}"
-        )
-        precision = (
-            f"Between {interval_words(found.precision.low, found.precision.high)} of the rows it "
-            "flags are positive"
-        ).replace(" to ", " and ", 1)
-    return f"{_chance(found)}{precision}, and {recall}. This holds if {assumption}."
+        return "It flags no row: it finds no positive, and its precision cannot be estimated."
+    precision, recall = found.precision, found.recall
+    range_ = f"between {found.prior.low:.2f} and {found.prior.high:.2f}"
+    share = f"{found.prior.value:.3g}" if found.prior_known else range_
+    flagged = (
+        f"{_about(precision.value)} rows it flags are positive ({_limits(precision)})"
+        if found.prior_known
+        else f"Of the rows it flags, {_limits(precision)} are positive"
+    )
+    return (
+        f"{_chance(found)}{flagged}, and it finds {_about(recall.value).lower()} positives "
+        f"({_limits(recall)}). This holds if the share of positives is {share} and {_AT_RANDOM}."
+    )
+
+
+def _about(share: float) -> str:
+    if share >= 0.995:
+        return "Nearly all"
+    return "Hardly any of the" if share < 0.005 else f"About {100 * share:.0f} % of the"
+
+
+def _limits(share: Estimate) -> str:
+    low, high = (100 * min(max(end, 0.0), 1.0) for end in (share.low, share.high))
+    return f"{low:.0f} to {high:.0f} %"
 
 
 def _chance(found: Evaluation) -> str:
@@ -102,7 +99,7 @@ def _advice(found: Evaluation) -> str:
             "Do not act on it yet: add labelled rows or columns that tell positives apart, then "
             "fit again."
         )
-    if found.contradictions():
+    if _impossible(found):
         return (
             "Check the share of positives and how the labels came about before you use it: an "
             "estimate left the range that is possible (see below)."
@@ -123,6 +120,14 @@ def _advice(found: Evaluation) -> str:
     return (
         "Score new rows (nnpu predict), look at the rows near the threshold by hand, and judge the "
         "model again when new labels arrive (nnpu evaluate)."
+    )
+
+
+def _impossible(found: Evaluation) -> bool:
+    """Whether a share is beyond [0, 1] by more than chance explains."""
+    shares = [found.accuracy, found.precision, found.recall, found.roc_auc]
+    return any(
+        (each.value > 1 and each.low >= 1) or (each.value < 0 and each.high <= 0) for each in shares
     )
 
 

@@ -83,15 +83,20 @@ def rows_section(
         return table(caption, head, lines, class_="text")
 
     parts = {
-        "Most likely positive, without a label": ranking.top,
-        "Closest to the threshold, without a label": ranking.near,
-        "Labelled positive, but scored low": ranking.doubted,
+        "Most likely positive": ranking.top,
+        "Closest to the threshold": ranking.near,
+        "Labelled, but scored low": ranking.doubted,
     }
     lists = [listed(caption, rows) for caption, rows in parts.items() if rows]
     words = (
-        "The first list is where hidden positives are most likely. In the second a person's "
-        "answer changes most. The third may hold wrong labels, or positives of another kind."
+        "Rows without a label, from the top of the ranking: here hidden positives are most likely. "
+        "Rows without a label near the threshold: here a person's answer changes most."
     )
+    if ranking.doubted:
+        words += (
+            " Labelled rows that the model would not flag: wrong labels, or positives of another "
+            "kind."
+        )
     return Section(
         "rows",
         "Rows to look at first",

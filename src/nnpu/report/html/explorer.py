@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from nnpu.parameters import ParameterError
 from nnpu.report.figure import Curve, Panel
 from nnpu.report.html.chart import axes_of, chart, horizontal
@@ -125,9 +127,8 @@ def scenarios_table(tables: Mapping[str, Rows], own: float) -> Html:
 _INTRODUCTION = (
     "The model calls a row positive if its score is above a threshold. Move the slider to see what "
     "another threshold would do: a lower one flags more rows, a higher one fewer and surer ones. "
-    "To use another threshold, keep the predictions whose score is above it. The steps of the "
-    "slider follow the rows, about as many from one step to the next, so that the axis is not "
-    "evenly spaced in the score."
+    "To use it, keep the predictions whose score is above it. The axis is spaced by rows, about as "
+    "many from each step of the slider to the next, not evenly by score."
 )
 _WITHOUT_SCRIPTS = "The slider needs scripts; the figures are those of the model's own threshold."
 _NOTHING = "no row is flagged"
@@ -150,12 +151,11 @@ def _panel(rows: Rows) -> Panel:
     curves = []
     for name, (colour, style) in _LOOKS.items():
         values, low, high = (
-            [_inside(row, f"{name}{end}") for row in rows] for end in ("", "_low", "_high")
+            np.array([_inside(row, f"{name}{end}") for row in rows])
+            for end in ("", "_low", "_high")
         )
-        curves.append(Curve(_NAMES[name], steps, values, None, colour, style))
-        middle = [(one + other) / 2 for one, other in zip(low, high, strict=True)]
-        half = [(other - one) / 2 for one, other in zip(low, high, strict=True)]
-        curves.append(Curve("", steps, middle, half, colour, "band"))
+        spread = [values - low, high - values]
+        curves.append(Curve(_NAMES[name], steps, values, spread, colour, style))
     return Panel(
         "What each threshold does, with 90 % intervals",
         "threshold (score; spaced by rows, not by score)",
@@ -257,7 +257,7 @@ def _tile(name: str, title: str, words: Sequence[str], meaning: str) -> Html:
     return tag(
         "div",
         tag("dt", title),
-        tag("dd", words[0], id=f"tile-{name}", class_=f"k-{name}"),
+        tag("dd", words[0], id=f"tile-{name}", class_=f"k-{name}{' range' * (' to ' in words[0])}"),
         tag("dd", words[1], id=f"tile-{name}-interval", class_="interval"),
         tag("dd", meaning, class_="meaning"),
         class_="tile",

@@ -54,8 +54,11 @@ def columns_section(columns: Sequence[ColumnFate], remarks: Sequence[str] = ()) 
     }
     counted = {head: found for head, found in counted.items() if any(x is not None for x in found)}
     lines = [
-        [column.name, column.treatment, *("–" if found[i] is None else f"{found[i]:,}"
-                                          for found in counted.values())]
+        [
+            column.name,
+            column.treatment,
+            *("–" if found[i] is None else f"{found[i]:,}" for found in counted.values()),
+        ]
         for i, column in enumerate(columns[:_MOST_COLUMNS])
     ]
     left_out = len(columns) - _MOST_COLUMNS
@@ -116,14 +119,11 @@ def training_section(history: Sequence[Mapping[str, float]], *, beta: float = 0.
         β, for the words.
     """
     epochs = np.arange(1, len(history) + 1)
-    curves = [
-        Curve(label, epochs, [row[column] for row in history], None, "blue", style)
-        for column, label, style in (
-            ("train_risk", "training", "solid"),
-            ("valid_risk", "held out", "dashed"),
-        )
-        if column in history[0]
-    ]
+    risks = [row["train_risk"] for row in history]
+    curves = [Curve("training", epochs, risks)]
+    if "valid_risk" in history[0]:
+        held_out = [row["valid_risk"] for row in history]
+        curves.append(Curve("held out", epochs, held_out, style="dashed"))
     limit = "0" if beta == 0 else f"−{number(beta)}"
     shares = [row["corrected"] for row in history if "corrected" in row]
     corrected = (
@@ -237,7 +237,7 @@ def prior_section(
 
 
 _HANGS = (
-    "This share, also called the prior, carries the figures, and labelled and unlabelled rows alone "
+    "All figures rest on this share, also called the prior, and labelled and unlabelled rows alone "
     "cannot prove it. Precision is proportional to it; recall does not depend on it. The table "
     "says what the same model is worth under another share; it follows the slider above."
 )
@@ -258,7 +258,9 @@ def calibration_section(
         Which rows these are.
     """
     seen = [row for row in rows if np.isfinite(row["share"])]
-    low, high = (np.clip([row[f"share_{end}"] for row in seen], 0, 1) for end in ("low", "high"))
+    share, low, high = (
+        np.clip([row[name] for row in seen], 0, 1) for name in ("share", "share_low", "share_high")
+    )
     panel = Panel(
         "Predicted and estimated",
         "mean predicted probability",
@@ -268,18 +270,10 @@ def calibration_section(
             Curve(
                 "a tenth of the rows, with its 90 % interval",
                 [row["probability"] for row in seen],
-                np.clip([row["share"] for row in seen], 0, 1),
-                None,
+                share,
+                [share - low, high - share],
                 "blue",
                 "points",
-            ),
-            Curve(
-                "",
-                [row["probability"] for row in seen],
-                (low + high) / 2,
-                (high - low) / 2,
-                "blue",
-                "bars",
             ),
         ],
         y_range=(0.0, 1.02),
