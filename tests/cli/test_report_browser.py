@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
+import tarfile
 
 import numpy as np
 import pytest
@@ -312,3 +314,46 @@ def test_without_scripts_the_figures_are_those_of_the_models_own_threshold(page)
         assert page.find_element("css selector", "noscript p").is_displayed()
     finally:
         page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def axe_core(folder):
+    """Return the source of axe-core, from npm; nothing of it is kept."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("no npm: see CONTRIBUTING.md")
+    found = subprocess.run(
+        [npm, "pack", "--silent", "axe-core@4"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if found.returncode:
+        pytest.skip(f"npm cannot be asked for axe-core: {found.stderr[-200:]}")
+    with tarfile.open(next(folder.glob("axe-core-*.tgz"))) as archive:
+        return archive.extractfile("package/axe.min.js").read().decode()
+
+
+def violations(browser, source):
+    """Return the serious violations that axe-core finds on the open page."""
+    browser.execute_script(source)
+    found = browser.execute_async_script(
+        "const done = arguments[0]; axe.run().then((found) => done(found.violations))"
+    )
+    return [
+        (each["id"], [node["html"][:120] for node in each["nodes"][:3]])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.mark.slow
+def test_axe_core_finds_nothing_serious(page, fitted, tmp_path):
+    source = axe_core(tmp_path)
+    for width, scheme in ((1200, "light"), (1200, "dark"), (390, "light")):
+        emulate(page, width=width, scheme=scheme)
+        page.refresh()
+        page.execute_script("document.querySelectorAll('details').forEach((e) => (e.open = true))")
+        assert violations(page, source) == []
+    page.execute_script("document.querySelector('#threshold').removeAttribute('id')")
+    assert violations(page, source) != []  # a slider without a label is seen
