@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["COLOURS", "Curve", "Panel", "save_figure"]
+__all__ = ["COLOURS", "Curve", "Panel", "draw_panel", "save_figure"]
 
 #: Okabe and Ito's palette: told apart by colour-blind readers and in print.
 COLOURS = {
@@ -153,7 +153,7 @@ def save_figure(
         FigureCanvasAgg(figure)
         axes = np.atleast_1d(np.asarray(figure.subplots(rows, columns))).ravel()
         for panel, ax in zip(panels, axes, strict=False):
-            _draw(panel, ax)
+            draw_panel(panel, ax)
         for ax in axes[len(panels) :]:
             ax.set_axis_off()
         written = []
@@ -165,7 +165,8 @@ def save_figure(
     return written
 
 
-def _draw(panel: Panel, ax: Axes) -> None:
+def draw_panel(panel: Panel, ax: Axes) -> None:
+    """Draw a panel on axes of matplotlib."""
     for curve in panel.curves:
         x, y = np.asarray(curve.x, dtype=float), np.asarray(curve.y, dtype=float)
         colour = COLOURS[curve.colour]

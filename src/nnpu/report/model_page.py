@@ -32,7 +32,7 @@ from nnpu.report.html import (
     verdict_section,
 )
 from nnpu.report.html.words import number
-from nnpu.report.prior import ratio_panel
+from nnpu.report.panels import prior_panel
 from nnpu.report.verdict import verdict
 
 if TYPE_CHECKING:
@@ -43,12 +43,10 @@ if TYPE_CHECKING:
 
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.estimators.evaluation import Evaluation
-    from nnpu.prior import PriorEstimate
-    from nnpu.report import Panel
     from nnpu.report.html import ColumnFate, Section
     from nnpu.report.html.markup import Html
 
-__all__ = ["ASSUMPTION", "model_page", "page", "prior_panel"]
+__all__ = ["ASSUMPTION", "model_page", "page"]
 
 ASSUMPTION = (
     "No true label was seen. The figures rest on the share of positives, and on labelled positives "
@@ -305,33 +303,6 @@ def _prior(
     if estimate.curve is None or counts is None:
         return prior_section(estimate.message, None, scenarios)
     return prior_section(estimate.message, prior_panel(estimate, *counts), scenarios)
-
-
-def prior_panel(estimate: PriorEstimate, n_p: int, n_u: int) -> Panel:
-    """Draw q_u / q_p, which tends to the share of positives among the unlabelled rows.
-
-    Parameters
-    ----------
-    estimate : PriorEstimate
-        With its curve.
-    n_p, n_u : int
-        The numbers of rows that it was made from, or of rows in the same proportion.
-    """
-    assert estimate.curve is not None
-    labelled = n_p / (n_p + n_u)
-
-    def of_unlabelled(share: float) -> float:
-        if estimate.sampling == "two-sample":
-            return share
-        return max((share - labelled) / (1 - labelled), 0.0)
-
-    return ratio_panel(
-        estimate.curve.q_p,
-        estimate.curve.ratio,
-        value=of_unlabelled(estimate.value),
-        low=of_unlabelled(estimate.low),
-        high=of_unlabelled(estimate.high),
-    )
 
 
 def _sound_history(classifier: BasePUClassifier) -> list[dict[str, float]]:

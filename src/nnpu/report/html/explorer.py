@@ -5,17 +5,15 @@ The script only looks up: every figure, and every word for it, is made here.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from nnpu.parameters import ParameterError
-from nnpu.report.figure import Curve, Panel
+from nnpu.report.figure import Panel
 from nnpu.report.html.chart import axes_of, chart, horizontal
 from nnpu.report.html.document import Section
 from nnpu.report.html.markup import Html, join, table, tag
 from nnpu.report.html.words import floor_percent, interval_words, number, percent
+from nnpu.report.panels import METRIC_NAMES, metric_curves, no_row_flagged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,17 +23,11 @@ if TYPE_CHECKING:
 __all__ = ["explorer_section", "scenarios_table"]
 
 _DIGITS = 4  # of a threshold, as in nnpu.metrics.threshold_grid
-_NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1"}
 _MEANINGS = {
     "precision": "of the flagged rows that are positive",
     "recall": "of the positives that are flagged",
     "f1": "balances the two",
     "flagged": "rows in {n}",
-}
-_LOOKS: Mapping[str, tuple[str, Any]] = {
-    "precision": ("blue", "solid"),
-    "recall": ("green", "dotted"),
-    "f1": ("purple", "dashed"),
 }
 
 
@@ -117,11 +109,11 @@ def scenarios_table(tables: Mapping[str, Rows], own: float) -> Html:
                     tag("small", found[name][1], id=f"prior-{index}-{name}-interval"),
                 ]
             )
-            for name in _NAMES
+            for name in METRIC_NAMES
         ]
         lines.append([words, *both])
     caption = "At the chosen threshold, if the share of positives were …"
-    return table(caption, ["Share of positives", *_NAMES.values()], lines, class_="scenarios")
+    return table(caption, ["Share of positives", *METRIC_NAMES.values()], lines, class_="scenarios")
 
 
 _INTRODUCTION = (
@@ -146,38 +138,17 @@ def _index(rows: Rows, own: float) -> int:
 
 def _panel(rows: Rows) -> Panel:
     """The metrics against the slider's steps, with the scores written below."""
-    steps = range(len(rows))
     marks = [round(part * (len(rows) - 1) / 4) for part in range(5)]
-    curves = []
-    for name, (colour, style) in _LOOKS.items():
-        values, low, high = (
-            np.array([_inside(row, f"{name}{end}") for row in rows])
-            for end in ("", "_low", "_high")
-        )
-        spread = [values - low, high - values]
-        curves.append(Curve(_NAMES[name], steps, values, spread, colour, style))
     return Panel(
         "What each threshold does, with 90 % intervals",
         "threshold (score; spaced by rows, not by score)",
         "estimate",
-        curves,
+        metric_curves(rows, range(len(rows))),
         y_range=(0.0, 1.02),
         x_ticks=[
             (mark, number(round(rows[mark]["threshold"], 2))) for mark in dict.fromkeys(marks)
         ],
     )
-
-
-def _inside(row: Mapping[str, float], name: str) -> float:
-    """A share as it can be: a value without meaning is not drawn."""
-    value = row[name]
-    if not math.isfinite(value) or (name.startswith("precision") and _nothing(row)):
-        return math.nan
-    return min(max(value, 0.0), 1.0)
-
-
-def _nothing(row: Mapping[str, float]) -> bool:
-    return row["flagged"] == 0 and row["recall"] == 0
 
 
 def _markers(
@@ -196,10 +167,10 @@ def _markers(
 def _cells(row: Mapping[str, float], *, known: bool = True) -> dict[str, list[str]]:
     """The words for each metric: its value and its interval, or its range and the best guess."""
     words = {}
-    for name in _NAMES:
+    for name in METRIC_NAMES:
         value = percent(row[name])
         limits = interval_words(row[f"{name}_low"], row[f"{name}_high"])
-        if name == "precision" and _nothing(row):
+        if name == "precision" and no_row_flagged(row):
             words[name] = ["–", _NOTHING]
         elif known or name == "recall":
             words[name] = [value, limits]
@@ -246,7 +217,7 @@ def _slider(data: Mapping[str, Any]) -> Html:
 
 
 def _tiles(cells: Mapping[str, Sequence[str]], flagged: Sequence[str], population: int) -> Html:
-    tiles = [_tile(name, _NAMES[name], cells[name], _MEANINGS[name]) for name in _NAMES]
+    tiles = [_tile(name, METRIC_NAMES[name], cells[name], _MEANINGS[name]) for name in METRIC_NAMES]
     meaning = _MEANINGS["flagged"].format(n=f"{population:,}")
     tiles.append(_tile("flagged", "Flagged", flagged, meaning))
     live = tag("output", class_="spoken", id="spoken", for_="threshold", aria_live="polite")
@@ -275,6 +246,6 @@ def _numbers(rows: Rows, population: int, *, known: bool) -> Html:
         ]
         for row in shown
     ]
-    head = ["Score above", f"Flagged of {population:,}", *_NAMES.values()]
+    head = ["Score above", f"Flagged of {population:,}", *METRIC_NAMES.values()]
     caption = "Estimates with 90 % intervals at every tenth threshold"
     return tag("details", tag("summary", "Thresholds in figures"), table(caption, head, lines))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from nnpu.report.html.chart import chart
 from nnpu.report.html.document import Section
 from nnpu.report.html.markup import Html, join, table, tag
 from nnpu.report.html.words import number
+from nnpu.report.panels import calibration_panel, sample_panel, score_panel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -158,34 +159,6 @@ def scores_section(rows: Sequence[Mapping[str, float]], *, marker: bool = True) 
     marker : bool
         Whether the threshold of the explorer is shown in the charts.
     """
-    edges = np.array([row["low"] for row in rows] + [rows[-1]["high"]])
-
-    def steps(column: str, label: str, colour: str, **how: Any) -> Curve:
-        heights = np.array([row[column] for row in rows], dtype=float)
-        if how.pop("relative", False):
-            heights = heights / heights.sum()
-        x, y = np.repeat(edges, 2), np.concatenate([[0.0], np.repeat(heights, 2), [0.0]])
-        return Curve(label, x, y, None, colour, **how)
-
-    samples = Panel(
-        "Labelled and unlabelled rows",
-        "score",
-        "share of the rows",
-        [
-            steps("labelled", "labelled", "blue", fill=True, relative=True),
-            steps("unlabelled", "unlabelled", "black", relative=True),
-        ],
-    )
-    parts = Panel(
-        "The unlabelled rows, split",
-        "score",
-        "rows",
-        [
-            steps("positives", "estimated positives", "blue", fill=True),
-            steps("negatives", "the rest: negatives", "red", style="dashed"),
-            steps("unlabelled", "all unlabelled", "black"),
-        ],
-    )
     words = (
         "The first chart compares the scores of labelled and unlabelled rows. The second splits "
         "the unlabelled rows: positives without a label should score like those with one, so the "
@@ -196,8 +169,8 @@ def scores_section(rows: Sequence[Mapping[str, float]], *, marker: bool = True) 
     )
     pictures = tag(
         "div",
-        chart(samples, "scores-1", marker=marker),
-        chart(parts, "scores-2", marker=marker),
+        chart(sample_panel(rows), "scores-1", marker=marker),
+        chart(score_panel(rows), "scores-2", marker=marker),
         class_="charts",
     )
     if marker:
@@ -257,27 +230,6 @@ def calibration_section(
     remark : str
         Which rows these are.
     """
-    seen = [row for row in rows if np.isfinite(row["share"])]
-    share, low, high = (
-        np.clip([row[name] for row in seen], 0, 1) for name in ("share", "share_low", "share_high")
-    )
-    panel = Panel(
-        "Predicted and estimated",
-        "mean predicted probability",
-        "estimated share of positives",
-        [
-            Curve("perfect", [0, 1], [0, 1], None, "grey", "dotted"),
-            Curve(
-                "a tenth of the rows, with its 90 % interval",
-                [row["probability"] for row in seen],
-                share,
-                [share - low, high - share],
-                "blue",
-                "points",
-            ),
-        ],
-        y_range=(0.0, 1.02),
-    )
     sign = "−" if intercept < 0 else "+"
     words = (
         "Each point is a group of rows with similar predicted probability. If probabilities are "
@@ -290,7 +242,7 @@ def calibration_section(
         f"{number(abs(intercept))}."
     )
     text = [tag("p", words), tag("p", formula), tag("p", remark) if remark else Html()]
-    picture = tag("div", chart(panel, "calibration-1"), class_="charts")
+    picture = tag("div", chart(calibration_panel(rows), "calibration-1"), class_="charts")
     return Section(
         "calibration", "The probabilities", tag("div", picture, tag("div", *text), class_="beside")
     )
