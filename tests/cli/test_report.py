@@ -26,12 +26,15 @@ def headings(path):
 
 
 SECTIONS = [
-    "The data at a glance",
+    "In short",
+    "Rows to look at first",
     "How good the model is",
-    "The threshold",
+    "Choose a threshold",
+    "What errors cost",
     "The scores",
-    "The prior",
+    "The share of positives",
     "The probabilities",
+    "The columns",
     "The training",
 ]
 
@@ -89,9 +92,10 @@ def test_evaluate_writes_a_report_if_it_is_asked_to(tmp_path, model, people, cap
     start = explorer["start"]
     assert explorer["thresholds"][start] == "0"
     precision = result["metrics"]["pu_precision"]
-    shown, interval = explorer["cells"][0][start]["precision"]
-    assert shown == f"{100 * precision['value']:.1f} %"
-    assert interval == f"{100 * precision['low']:.1f} to {100 * precision['high']:.1f} %"
+    shown, interval = explorer["tiles"][start]["precision"]
+    value, low, high = (min(max(precision[name], 0), 1) for name in ("value", "low", "high"))
+    assert shown == f"{100 * value:.1f} %"
+    assert interval == f"{100 * low:.1f} to {100 * high:.1f} %"
     main(["evaluate", str(model), str(data), "--label", "label"])
     assert "Report:" not in capsys.readouterr().out
 
@@ -148,8 +152,9 @@ def test_a_fit_that_its_held_out_rows_cannot_judge_still_has_a_report(tmp_path, 
     options = ["--prior", "0.2", "--epochs", "2"]
     main(["fit", str(tmp_path / "t.csv"), "--label", "s", "--out", str(out), *options])
     assert "cannot judge the model" in capsys.readouterr().out
-    assert headings(out / "report.html") == ["The data at a glance", "The prior", "The training"]
-    assert "No row could judge the model" in (out / "report.html").read_text()
+    wanted = ["In short", "The share of positives", "The columns", "The training"]
+    assert headings(out / "report.html") == wanted
+    assert "no rows could be used to judge it" in (out / "report.html").read_text()
 
 
 @pytest.mark.parametrize("command", ["fit", "evaluate", "demo", "reproduce"])

@@ -15,24 +15,35 @@ import numpy as np
 import pytest
 
 from nnpu import metrics
+from nnpu.estimators.ranking import rank_rows
 from nnpu.paper.page_sections import claims_section, panels_section
 from nnpu.parameters import ParameterError
 from nnpu.report import Curve, Panel
 from nnpu.report.html import (
+    ColumnFate,
     Page,
     calibration_section,
-    data_section,
+    columns_section,
+    costs_section,
+    drift_section,
     explorer_section,
+    importance_section,
     metrics_section,
+    models_section,
     prior_section,
     render,
+    rows_section,
+    scenarios_table,
     scores_section,
     training_section,
+    verdict_section,
 )
 from nnpu.report.html.axes import Axis
 from nnpu.report.html.chart import axes_of, chart
+from nnpu.report.html.costs import errors
 from nnpu.report.html.markup import Html, tag
 from nnpu.report.prior import ratio_panel
+from nnpu.report.verdict import Verdict
 
 HOSTILE = "</script><script>alert('x')</script><img src=x onerror=\"alert(1)\">&amp;"
 
@@ -58,24 +69,33 @@ def whole_page(name="a column"):
     }
     bins = metrics.score_table(s, scores, **how)
     probabilities = 1 / (1 + np.exp(-scores))
+    ranking = rank_rows(s, scores, 0.0, [name] * 240)
+    panel = ratio_panel([1, 0.5], [1, 0.3], value=0.3, low=0.2, high=0.4)
     return Page(
         f"Report: {name}",
         name,
         [
-            data_section({"Rows": "240"}, [name], [(name, f"{name} twice")]),
+            verdict_section(Verdict(name, name, name, name), {"Rows": name}),
+            drift_section([name]),
+            rows_section(ranking, lambda score: 0.5, {name: name}),
+            importance_section([(name, 0.5, 0.4, 0.6)], name),
+            models_section(["Model", "Weight"], [[name, name]], name),
             metrics_section([(name, 0.9, 0.8, 1.0, name)], [name]),
             explorer_section(
-                tables,
+                next(iter(tables.values())),
                 own=0.0,
                 population=200,
                 probabilities=probabilities[: len(thresholds)].tolist(),
                 score_range=(bins[0]["low"], bins[-1]["high"]),
+                scenarios=tables,
             ),
+            costs_section({0.3: next(iter(tables.values()))}, population=200),
             scores_section(bins),
-            prior_section(name, ratio_panel([1, 0.5], [1, 0.3], value=0.3, low=0.2, high=0.4)),
+            prior_section(name, panel, scenarios_table(tables, 0.0)),
             calibration_section(
                 metrics.reliability_table(s, probabilities, **how), slope=1.0, intercept=-0.5
             ),
+            columns_section([ColumnFate(name, f"{name} twice", 3, None)], [name]),
             training_section(history()),
             claims_section([{"statement": name, "source": name, "held": False, "figures": name}]),
             panels_section("more", name, [Panel(name, name, name, [Curve(name, [1, 2], [3, 4])])]),
@@ -166,9 +186,12 @@ def test_ids_are_unique_and_whatever_is_pointed_to_is_there(page):
     assert len(ids) == len(set(ids))
     pointed = [a["href"][1:] for a in page.of("a")]
     pointed += [a["aria-labelledby"] for _, a in page.found if "aria-labelledby" in a]
-    pointed += [a["for"] for _, a in page.found if "for" in a]
+    pointed += [name for _, a in page.found if "for" in a for name in a["for"].split()]
     assert set(pointed) <= set(ids)
-    written = set(re.findall(r'byId\("([a-z-]+)"\)', page.text_of("script")[-1]))
+    written = set(
+        re.findall(r'"((?:cost|at)-[a-z]+)"|byId\("([a-z-]+)"\)', page.text_of("script")[-1])
+    )
+    written = {name for pair in written for name in pair if name}
     assert written <= set(ids)
 
 
@@ -177,16 +200,18 @@ def test_a_screen_reader_finds_landmarks_headings_captions_and_descriptions(page
     for landmark in ("header", "nav", "main", "footer"):
         assert names.count(landmark) == 1
     assert names.count("h1") == 1
-    assert names.count("h2") == names.count("section") == 9
+    assert names.count("h2") == names.count("section") == 15
     assert names.count("caption") == names.count("table") > 3
     drawings = [attributes for attributes in page.of("svg") if attributes.get("role") == "img"]
-    assert len(drawings) == names.count("figure") == names.count("desc") == 10
-    assert len([text for text in page.text_of("desc") if len(text) > 20]) == 10
+    assert len(drawings) == names.count("figure") == names.count("desc") == 7
+    assert len([text for text in page.text_of("desc") if len(text) > 20]) == 7
     assert page.of("html") == [{"lang": "en"}]
-    (slider,) = page.of("input")
+    slider, *costs = page.of("input")
     assert (slider["type"], slider["aria-valuetext"]) == ("range", "score above 0")
-    (live,) = page.of("output")
-    assert live["aria-live"] == "polite"
+    assert [each["type"] for each in costs] == ["number", "number"]
+    labelled = {label["for"] for label in page.of("label")}
+    assert labelled == {each["id"] for each in (slider, *costs)}
+    assert [live["aria-live"] for live in page.of("output")] == ["polite", "polite"]
 
 
 def test_the_same_tables_give_the_same_bytes_in_a_file(tmp_path):
@@ -216,6 +241,7 @@ def test_text_and_lines_stand_out_from_what_is_behind_them(theme):
     for behind in ("page", "raised"):
         for text in ("ink", "muted", "accent", "blue", "green", "purple", "red"):
             assert contrast(colours[text], colours[behind]) >= 4.5, (text, behind)
+    assert contrast(colours["ink"], colours["warning"]) >= 4.5
     for line in ("blue", "orange", "green", "red", "purple", "sky", "grey", "black"):
         assert contrast(colours[line], colours["page"]) >= 3, line
 
@@ -287,30 +313,77 @@ def test_ticks_are_few_round_and_on_the_axis(low, width):
 
 
 def test_a_wide_table_of_columns_is_cut():
-    columns = [(f"column {i}", "number") for i in range(1000)]
-    text = data_section({}, [], columns).body
+    columns = [ColumnFate(f"column {i}", "number") for i in range(1000)]
+    text = columns_section(columns).body
     assert "column 199" in text
     assert "column 200" not in text
     assert "and 800 more" in text
 
 
+def test_cells_are_counted_only_where_somebody_counted():
+    columns = [ColumnFate("a", "number", 3), ColumnFate("b", "category", None)]
+    heads = Elements(columns_section(columns).body).text_of("th")
+    assert heads == ["Column", "Treatment", "Missing", "a", "b"]
+    cells = Elements(columns_section(columns).body).text_of("td")
+    assert cells == ["number", "3", "category", "–"]  # noqa: RUF001
+
+
 def test_the_explorer_starts_at_the_models_own_threshold_or_says_that_it_cannot():
-    tables = {"0.3": metrics.threshold_table([1, 0, 0], [1.0, 0.0, 2.0], [0.5], prior=0.3)}
+    rows = metrics.threshold_table([1, 0, 0], [1.0, 0.0, 2.0], [0.5], prior=0.3)
     with pytest.raises(ParameterError, match="'own' parameter of explorer_section"):
-        explorer_section(tables, own=0.7, population=2, probabilities=[0.5])
+        explorer_section(rows, own=0.7, population=2, probabilities=[0.5])
 
 
 def test_a_precision_that_nothing_can_estimate_is_a_dash():
     """P scores above all of U: above 0.5 no row of the population is flagged, but rows of P are."""
     s, scores = [1, 1, 0, 0, 0], [2.0, 3.0, 0.0, 0.1, 0.2]
-    tables = {"0.3": metrics.threshold_table(s, scores, [0.05, 0.5], prior=0.3)}
-    section = explorer_section(tables, own=0.05, population=3, probabilities=[0.5, 0.6])
-    first, second = section.data["explorer"]["cells"][0]
+    rows = metrics.threshold_table(s, scores, [0.05, 0.5, 4.0], prior=0.3)
+    section = explorer_section(rows, own=0.05, population=3, probabilities=[0.5, 0.6, 1.0])
+    first, second, third = section.data["explorer"]["tiles"]
     assert first["precision"][0] == "45.0 %"  # 0.3 · 1 / (2 / 3)
     assert second["precision"] == ["–", "–"]  # noqa: RUF001
     assert second["recall"][0] == "100.0 %"
+    assert third["precision"] == ["–", "no row is flagged"]  # noqa: RUF001
+    assert section.data["explorer"]["probabilities"] == ["50.0 %", "60.0 %", "99.9 %"]
     assert "nan" not in section.body
     assert json.dumps(section.data, allow_nan=False)
+
+
+def test_no_share_beyond_all_is_ever_shown():
+    """Nine tenths would be positive, but only half of U scores above 0: precision 1.8."""
+    s, scores = np.repeat([1, 0], [50, 100]), np.repeat([1.0, 1.0, -1.0], 50)
+    rows = metrics.threshold_table(s, scores, [-2.0, 0.0], prior=0.9)
+    assert rows[1]["precision"] == pytest.approx(1.8)
+    section = explorer_section(rows, own=0.0, population=100, probabilities=[0.1, 0.9])
+    assert section.data["explorer"]["tiles"][1]["precision"][0] == "100.0 %"
+    assert not re.search(r"1[0-9]{2}\.[0-9] %", section.body.replace("100.0 %", ""))
+    drawn = Elements(section.body).text_of("desc")
+    assert "1.8" not in drawn[0]
+
+
+def test_a_range_stands_in_for_a_figure_where_the_prior_is_not_known():
+    rows = metrics.threshold_table([1, 1, 0, 0, 0], [2.0, 3.0, 0.0, 2.5, 0.2], [0.5], prior=0.3)
+    low, high = rows[0]["precision_low"], rows[0]["precision_high"]
+    section = explorer_section(rows, own=0.5, population=3, probabilities=[0.5], known=False)
+    tile = section.data["explorer"]["tiles"][0]
+    assert tile["precision"] == [
+        f"{100 * max(low, 0):.1f} to {100 * min(high, 1):.1f} %",
+        "best guess 90.0 %",
+    ]
+    assert tile["recall"][0] == "100.0 %"  # it does not depend on the prior
+
+
+def test_false_alarms_and_misses_add_up_to_what_the_truth_says():
+    """A sample whose labels are a copy of the positives: the estimates are the counts."""
+    truth = np.repeat([1, 0], [40, 60])
+    scores = np.r_[np.linspace(-1, 3, 40), np.linspace(-3, 1, 60)]
+    s, both = np.r_[np.ones(40), np.zeros(100)].astype(int), np.r_[scores[:40], scores]
+    cuts = [-2.0, 0.05, 2.0]
+    rows = metrics.threshold_table(s, both, cuts, prior=0.4)
+    found = errors(rows, 0.4, 100)
+    for cut, alarms, misses in zip(cuts, found["alarms"], found["misses"], strict=True):
+        assert alarms == pytest.approx(np.sum((scores > cut) & (truth == 0)), abs=0.01)
+        assert misses == pytest.approx(np.sum((scores <= cut) & (truth == 1)), abs=0.01)
 
 
 def test_a_history_without_held_out_rows_has_training_curves_only():
@@ -318,7 +391,7 @@ def test_a_history_without_held_out_rows_has_training_curves_only():
     text = training_section(rows).body
     assert "training" in text
     assert ">held out<" not in text
-    assert "in 20 % of all steps" in text  # the mean of 0, 0.1, …, 0.4
+    assert "In 20 % of all steps" in text  # the mean of 0, 0.1, …, 0.4
 
 
 def test_the_wheel_holds_the_style_sheet_and_the_script(tmp_path):

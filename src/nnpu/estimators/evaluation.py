@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from nnpu import metrics
+from nnpu.estimators.ranking import rank_rows
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from nnpu.estimators.base import BasePUClassifier
+    from nnpu.estimators.ranking import Ranking
 
 __all__ = ["MEANINGS", "NAMES", "Estimate", "Evaluation", "evaluate", "prior_interval"]
 
@@ -41,6 +43,8 @@ MEANINGS: Mapping[str, str] = {
     "pu_zero_one_risk": "share of wrong predictions",
     "lee_liu_score": "recall² / share predicted positive; compares models without a prior",
 }
+
+_OF_FLAGGED = ("pu_precision", "lee_liu_score")  # 0 / 0 if no row is flagged
 
 
 class Estimate(NamedTuple):
@@ -70,6 +74,8 @@ class Evaluation:
         How many rows there are, have a label, and are predicted positive.
     s, scores : ndarray
         The PU labels and the scores that were judged.
+    ranking : Ranking or None
+        The rows to look at first.
 
     Examples
     --------
@@ -93,6 +99,7 @@ class Evaluation:
     flagged: int
     s: NDArray[np.int8] = field(repr=False)
     scores: NDArray[np.float32] = field(repr=False)
+    ranking: Ranking | None = field(default=None, repr=False)
 
     @property
     def accuracy(self) -> Estimate:
@@ -154,13 +161,20 @@ class Evaluation:
         lines += [
             f"  {NAMES[name]:14}{_shown(name, each.value):>8}   "
             f"{_shown(name, each.low)} to {_shown(name, each.high)}"
+            if self.is_defined(name)
+            else f"  {NAMES[name]:14}{'-':>8}   no row is predicted positive"
             for name, each in ((name, self.metrics[name]) for name in names)
         ]
         return lines + self.contradictions(names)
 
+    def is_defined(self, name: str) -> bool:
+        """Return whether a metric has a value: precision is 0 / 0 if no row is flagged."""
+        return self.flagged > 0 or name not in _OF_FLAGGED
+
     def contradictions(self, names: tuple[str, ...] = tuple(NAMES)) -> list[str]:
         """Say which assumption each impossible value contradicts."""
-        said = (metrics.contradiction(name, *self.metrics[name]) for name in names)
+        told = [name for name in names if name != "pu_zero_one_risk"]  # 1 − accuracy
+        said = (metrics.contradiction(name, *self.metrics[name]) for name in told)
         return [sentence for sentence in said if sentence]
 
     def to_json(self) -> dict[str, Any]:
@@ -183,7 +197,10 @@ class Evaluation:
 
 
 def evaluate(
-    classifier: BasePUClassifier, s: NDArray[np.int8], scores: NDArray[np.float32]
+    classifier: BasePUClassifier,
+    s: NDArray[np.int8],
+    scores: NDArray[np.float32],
+    names: Sequence[Any] | NDArray[Any] | None = None,
 ) -> Evaluation:
     """Judge a classifier by rows that it was not fitted to.
 
@@ -195,6 +212,8 @@ def evaluate(
         PU labels: 1, 0, −1.
     scores : ndarray of shape (n,)
         What ``decision_function`` returned.
+    names : sequence of length n, optional
+        What the rows are called; by default by their number.
 
     Raises
     ------
@@ -228,6 +247,7 @@ def evaluate(
         flagged=int(flagged.sum()),
         s=s,
         scores=scores,
+        ranking=rank_rows(s, scores, classifier.threshold_, names),
     )
 
 

@@ -1,13 +1,23 @@
 """Pictures of results, and the page about a classifier: `page` makes the report of any of ours."""
 
 from nnpu.report.curves import curve_panel, mean_and_spread, risk_panel
+from nnpu.report.displays import (
+    PriorDisplay,
+    PUCalibrationDisplay,
+    ScoreDisplay,
+    ThresholdDisplay,
+)
 from nnpu.report.figure import Curve, Panel, save_figure
 from nnpu.report.model_page import page
 from nnpu.report.sensitivity import sensitivity_panels
 
 __all__ = [
     "Curve",
+    "PUCalibrationDisplay",
     "Panel",
+    "PriorDisplay",
+    "ScoreDisplay",
+    "ThresholdDisplay",
     "curve_panel",
     "mean_and_spread",
     "page",

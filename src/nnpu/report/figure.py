@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["COLOURS", "Curve", "Panel", "save_figure"]
+__all__ = ["COLOURS", "Curve", "Panel", "draw_panel", "save_figure"]
 
 #: Okabe and Ito's palette: told apart by colour-blind readers and in print.
 COLOURS = {
@@ -48,7 +48,8 @@ class Curve:
     x, y : array-like
         The points.
     spread : array-like, optional
-        Half the width of a band around `y`, such as a standard deviation.
+        Half the width of a band around `y`, such as a standard deviation; or two rows, how far
+        the band reaches below and above `y`.
     colour : str
         One of blue, orange, green, red, purple, sky, grey, black.
     style : {"solid", "dashed", "dotted", "points", "band"}
@@ -68,6 +69,13 @@ class Curve:
     def __post_init__(self) -> None:
         check_choice("colour", self.colour, "Curve", COLOURS)
         check_choice("style", self.style, "Curve", _DASHES)
+
+    def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the lower and the upper end of the band; both are `y` if there is none."""
+        y = np.asarray(self.y, dtype=float)
+        spread = np.asarray(0.0 if self.spread is None else self.spread, dtype=float)
+        below, above = spread if spread.ndim == 2 else (spread, spread)
+        return y - below, y + above
 
 
 @dataclass(frozen=True)
@@ -145,7 +153,7 @@ def save_figure(
         FigureCanvasAgg(figure)
         axes = np.atleast_1d(np.asarray(figure.subplots(rows, columns))).ravel()
         for panel, ax in zip(panels, axes, strict=False):
-            _draw(panel, ax)
+            draw_panel(panel, ax)
         for ax in axes[len(panels) :]:
             ax.set_axis_off()
         written = []
@@ -157,7 +165,8 @@ def save_figure(
     return written
 
 
-def _draw(panel: Panel, ax: Axes) -> None:
+def draw_panel(panel: Panel, ax: Axes) -> None:
+    """Draw a panel on axes of matplotlib."""
     for curve in panel.curves:
         x, y = np.asarray(curve.x, dtype=float), np.asarray(curve.y, dtype=float)
         colour = COLOURS[curve.colour]
@@ -175,11 +184,11 @@ def _draw(panel: Panel, ax: Axes) -> None:
         if curve.fill:
             ax.fill_between(x, 0, y, color=colour, alpha=0.15, linewidth=0)
         if curve.spread is not None:
-            spread = np.asarray(curve.spread, dtype=float)
+            low, high = curve.limits()
             if curve.style == "points":
-                ax.errorbar(x, y, spread, fmt="none", ecolor=colour, elinewidth=1)
+                ax.errorbar(x, y, (y - low, high - y), fmt="none", ecolor=colour, elinewidth=1)
             else:
-                ax.fill_between(x, y - spread, y + spread, color=colour, alpha=0.15, linewidth=0)
+                ax.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
     for x_mark, y_mark in panel.marks:
         ax.axvline(x_mark, color=COLOURS["grey"], linewidth=0.6, linestyle=":")
         ax.axhline(y_mark, color=COLOURS["grey"], linewidth=0.6, linestyle=":")

@@ -17,14 +17,23 @@ from nnpu.metrics import (
 from nnpu.report.html import (
     Page,
     calibration_section,
-    data_section,
+    columns_section,
+    costs_section,
+    drift_section,
     explorer_section,
+    importance_section,
     metrics_section,
+    models_section,
     prior_section,
+    rows_section,
+    scenarios_table,
     scores_section,
     training_section,
+    verdict_section,
 )
-from nnpu.report.prior import ratio_panel
+from nnpu.report.html.words import number
+from nnpu.report.panels import prior_panel
+from nnpu.report.verdict import verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,16 +43,16 @@ if TYPE_CHECKING:
 
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.estimators.evaluation import Evaluation
-    from nnpu.prior import PriorEstimate
-    from nnpu.report import Panel
-    from nnpu.report.html import Section
+    from nnpu.report.html import ColumnFate, Section
+    from nnpu.report.html.markup import Html
 
-__all__ = ["ASSUMPTION", "model_page", "page", "prior_panel"]
+__all__ = ["ASSUMPTION", "model_page", "page"]
 
 ASSUMPTION = (
     "No true label was seen. The figures rest on the share of positives, and on labelled positives "
     "that are a random part of all positives."
 )
+_CHOSEN, _INTERVAL = "as chosen", "its interval"
 _SAMPLING = {
     "one-sample": (
         "All rows are taken as one sample in which some of the positives are labelled "
@@ -96,9 +105,12 @@ def model_page(
     *,
     title: str,
     lead: str = "What the model learned, and how far it can be trusted.",
+    learned: str = "",
     facts: Mapping[str, str] | None = None,
-    remarks: Sequence[str] = (),
-    columns: Sequence[tuple[str, str]] = (),
+    columns: Sequence[ColumnFate] = (),
+    importance: Sequence[tuple[str, float, float, float]] = (),
+    why: Mapping[str, str] | None = None,
+    drift: Sequence[str] = (),
     about_rows: str = ASSUMPTION,
     about_calibration: str = "",
     prior_counts: tuple[int, int] | None = None,
@@ -114,23 +126,42 @@ def model_page(
         What the rows say; None if no row could judge it.
     title, lead, footer : str
         Heading, first sentence, and how the page came about.
-    facts, remarks, columns
-        As in `data_section`; the counts of the rows are added.
+    learned : str
+        What the model was fitted to, as a sentence.
+    facts : mapping of str to str, optional
+        The figures to see first; by default the counts of the rows. The prior is added.
+    columns : sequence of ColumnFate
+        What was done with each column.
+    importance : sequence of (name, value, low, high)
+        How much each column matters.
+    why : mapping of str to str, optional
+        For the names of rows, which columns put them where they are.
+    drift : sequence of str
+        How these rows differ from those of the fit, a sentence each.
     about_rows, about_calibration : str
         Which rows judged the model, and what they are to its calibration.
     prior_counts : (int, int), optional
         Labelled and unlabelled rows that the prior was estimated from.
     """
-    counts = {} if facts is None and found is None else dict(facts or _counts(found))
-    counts["Prior"] = f"{classifier.prior_:.3f}"
-    sections = [data_section(counts, [_SAMPLING[classifier.sampling], *remarks], columns)]
-    parts: dict[str, Section] = {}
-    if found is not None:
-        parts = _judged(classifier, found, about_rows, about_calibration)
-        sections += [parts["metrics"], parts["explorer"], parts["scores"]]
-    sections.append(_prior(classifier, prior_counts))
-    if parts:
-        sections.append(parts["calibration"])
+    shown = dict(facts if facts is not None else _counts(found))
+    shown["Share of positives"] = _prior_words(classifier, found)
+    sections = [verdict_section(verdict(found, learned), shown)]
+    if drift:
+        sections.append(drift_section(drift))
+    if found is not None and found.ranking is not None and found.ranking.top:
+        calibration = classifier.calibration_
+        sections.append(
+            rows_section(found.ranking, lambda score: float(calibration([score])[0]), why)
+        )
+    if importance:
+        sections.append(importance_section(importance))
+    sections += _compared(classifier)
+    if found is None:
+        sections.append(_prior(classifier, prior_counts))
+    else:
+        sections += _judged(classifier, found, about_rows, about_calibration, prior_counts)
+    if columns:
+        sections.append(columns_section(columns))
     history = _sound_history(classifier)
     if history:
         sections.append(training_section(history, beta=getattr(classifier, "beta", 0.0)))
@@ -139,7 +170,8 @@ def model_page(
 
 
 def _counts(found: Evaluation | None) -> dict[str, str]:
-    assert found is not None
+    if found is None:
+        return {}
     return {
         "Rows": f"{found.rows:,}",
         "Labelled": f"{found.labelled:,}",
@@ -147,48 +179,102 @@ def _counts(found: Evaluation | None) -> dict[str, str]:
     }
 
 
+def _prior_words(classifier: BasePUClassifier, found: Evaluation | None) -> str:
+    if found is not None and not found.prior_known:
+        return f"{found.prior.low:.2f} to {found.prior.high:.2f}"
+    return f"{classifier.prior_:.3f}"
+
+
+def _compared(classifier: BasePUClassifier) -> list[Section]:
+    """The members of an ensemble, if it is one."""
+    members = getattr(classifier, "members_", None)
+    if not members:
+        return []
+    rows = [
+        [
+            str(member["name"]),
+            f"{member['weight']:.2f}",
+            number(math.nan if member["auc"] is None else member["auc"]),
+            str(member["reason"]) or "used",
+        ]
+        for member in members
+    ]
+    words = (
+        "The score is a weighted mean of these models. AUC says how well each tells labelled from "
+        "unlabelled rows that it was not fitted to; since some unlabelled rows are positive, it "
+        "cannot reach 1."
+    )
+    return [
+        models_section(["Model", "Weight", "AUC, labelled against unlabelled", ""], rows, words)
+    ]
+
+
 def _judged(
-    classifier: BasePUClassifier, found: Evaluation, about_rows: str, about_calibration: str
-) -> dict[str, Section]:
+    classifier: BasePUClassifier,
+    found: Evaluation,
+    about_rows: str,
+    about_calibration: str,
+    prior_counts: tuple[int, int] | None,
+) -> list[Section]:
     s, scores = found.s, found.scores
     how: dict[str, Any] = {"prior": classifier.prior_, "sampling": classifier.sampling}
     bins = score_table(s, scores, **how)
     calibration = classifier.calibration_
     reliability = reliability_table(s, calibration(scores), **how)
-    rows = [(NAMES[name], *found.metrics[name], MEANINGS[name]) for name in NAMES]
-    return {
-        "metrics": metrics_section(rows, [about_rows, *found.contradictions()]),
-        "explorer": _explorer(classifier, found, (bins[0]["low"], bins[-1]["high"])),
-        "scores": scores_section(bins),
-        "calibration": calibration_section(
+    about = [f"{about_rows} {_SAMPLING[classifier.sampling]}", *found.contradictions()]
+    thresholds = threshold_grid(s, scores, also=classifier.threshold_)
+    priors = _priors(classifier, s)
+    tables = {
+        words: threshold_table(s, scores, thresholds, prior=prior, sampling=classifier.sampling)
+        for words, prior in priors.items()
+    }
+    ends = [words for words in tables if words == _CHOSEN or _INTERVAL in words]
+    named = {f"{words}: {prior:.3f}": tables[words] for words, prior in priors.items()}
+    population = len(s) if classifier.sampling == "one-sample" else int((s == 0).sum())
+    return [
+        metrics_section(_metric_rows(found), about, known=found.prior_known),
+        explorer_section(
+            _widest([tables[words] for words in ends]),
+            own=classifier.threshold_,
+            population=population,
+            probabilities=calibration(thresholds).tolist(),
+            known=found.prior_known,
+            score_range=(bins[0]["low"], bins[-1]["high"]),
+            scenarios=named,
+        ),
+        costs_section({priors[words]: tables[words] for words in ends}, population=population),
+        scores_section(bins),
+        _prior(classifier, prior_counts, scenarios_table(named, classifier.threshold_)),
+        calibration_section(
             reliability,
             slope=calibration.slope,
             intercept=calibration.intercept,
             remark=about_calibration,
         ),
-    }
+    ]
 
 
-def _explorer(
-    classifier: BasePUClassifier, found: Evaluation, score_range: tuple[float, float]
-) -> Section:
-    s, scores = found.s, found.scores
-    sampling, own = classifier.sampling, classifier.threshold_
-    thresholds = threshold_grid(s, scores, also=own)
-    tables = {
-        f"{words}: {prior:.3f}": threshold_table(
-            s, scores, thresholds, prior=prior, sampling=sampling
-        )
-        for words, prior in _priors(classifier, s).items()
-    }
-    population = len(s) if sampling == "one-sample" else int((s == 0).sum())
-    return explorer_section(
-        tables,
-        own=own,
-        population=population,
-        probabilities=classifier.calibration_(thresholds).tolist(),
-        score_range=score_range,
-    )
+def _metric_rows(found: Evaluation) -> list[tuple[str, float, float, float, str]]:
+    rows = []
+    for name, words in NAMES.items():
+        values: tuple[float, ...] = found.metrics[name]
+        if name != "lee_liu_score":  # the others are shares
+            values = tuple(min(max(value, 0.0), 1.0) for value in values)
+        value, low, high = values if found.is_defined(name) else (math.nan,) * 3
+        rows.append((words, value, low, high, MEANINGS[name]))
+    return rows
+
+
+def _widest(tables: Sequence[Sequence[Mapping[str, float]]]) -> list[dict[str, float]]:
+    """The first table, with intervals that cover those of all."""
+    widest = []
+    for rows in zip(*tables, strict=True):
+        row = dict(rows[0])
+        for name in ("precision", "recall", "f1"):
+            row[f"{name}_low"] = min(each[f"{name}_low"] for each in rows)
+            row[f"{name}_high"] = max(each[f"{name}_high"] for each in rows)
+        widest.append(row)
+    return widest
 
 
 def _priors(classifier: BasePUClassifier, s: NDArray[np.int8]) -> dict[str, float]:
@@ -197,49 +283,26 @@ def _priors(classifier: BasePUClassifier, s: NDArray[np.int8]) -> dict[str, floa
     wanted = {"20 % lower": 0.8 * prior, "20 % higher": 1.2 * prior}
     if classifier.prior_estimate_ is not None:
         _, low, high = prior_interval(classifier)
-        wanted |= {"low end of its interval": low, "high end of its interval": high}
-    found = {"as chosen": prior}
+        wanted |= {f"low end of {_INTERVAL}": low, f"high end of {_INTERVAL}": high}
+    found = {_CHOSEN: prior}
     for words, value in wanted.items():
+        if value <= 0:
+            continue  # no metric takes a share of zero
         possible = possible_prior(value, s, sampling=sampling)
         short = "" if math.isclose(possible, value) else ", as far as these rows allow"
         found[words + short] = possible
     return found
 
 
-def _prior(classifier: BasePUClassifier, counts: tuple[int, int] | None) -> Section:
+def _prior(
+    classifier: BasePUClassifier, counts: tuple[int, int] | None, scenarios: Html | None = None
+) -> Section:
     estimate = classifier.prior_estimate_
     if estimate is None:
-        return prior_section(f"The prior, {classifier.prior_:g}, was given.")
+        return prior_section(f"The prior, {classifier.prior_:g}, was given.", None, scenarios)
     if estimate.curve is None or counts is None:
-        return prior_section(estimate.message)
-    return prior_section(estimate.message, prior_panel(estimate, *counts))
-
-
-def prior_panel(estimate: PriorEstimate, n_p: int, n_u: int) -> Panel:
-    """Draw q_u / q_p, which tends to the share of positives among the unlabelled rows.
-
-    Parameters
-    ----------
-    estimate : PriorEstimate
-        With its curve.
-    n_p, n_u : int
-        The numbers of rows that it was made from, or of rows in the same proportion.
-    """
-    assert estimate.curve is not None
-    labelled = n_p / (n_p + n_u)
-
-    def of_unlabelled(share: float) -> float:
-        if estimate.sampling == "two-sample":
-            return share
-        return max((share - labelled) / (1 - labelled), 0.0)
-
-    return ratio_panel(
-        estimate.curve.q_p,
-        estimate.curve.ratio,
-        value=of_unlabelled(estimate.value),
-        low=of_unlabelled(estimate.low),
-        high=of_unlabelled(estimate.high),
-    )
+        return prior_section(estimate.message, None, scenarios)
+    return prior_section(estimate.message, prior_panel(estimate, *counts), scenarios)
 
 
 def _sound_history(classifier: BasePUClassifier) -> list[dict[str, float]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nnpu.estimators import storage
 from nnpu.estimators.evaluation import evaluate
+from nnpu.estimators.ranking import Ranking
 from nnpu.parameters import InputError, ParameterError
 from nnpu.table.columns import ColumnPlan
 from nnpu.table.models import takes_raw
@@ -38,6 +40,8 @@ def stored(model: TablePU) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     arrays = dict(model.columns_.arrays())
     if model.holdout_ is not None:
         arrays |= {"s": model.holdout_.s.astype(np.int8), "scores": model.holdout_.scores}
+        if model.holdout_.ranking is not None:
+            table["ranking"] = model.holdout_.ranking.to_json()
     return table, arrays
 
 
@@ -115,7 +119,10 @@ def _table_model(
     model.holdout_ = None
     if "scores" in arrays:
         try:
-            model.holdout_ = evaluate(classifier, arrays["s"], arrays["scores"])
+            found = evaluate(classifier, arrays["s"], arrays["scores"])
+            kept = table.get("ranking")  # the ids; folders of older versions have none
+            ranking = found.ranking if kept is None else Ranking.from_json(kept)
+            model.holdout_ = replace(found, ranking=ranking)
         except ParameterError as error:
             raise InputError(str(error)) from error
     return model

@@ -14,7 +14,9 @@ from nnpu.table.columns import find_column, label_codes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["as_batch", "check_labels", "is_path", "read_labels"]
+    from nnpu.table.columns import ColumnPlan
+
+__all__ = ["as_batch", "check_labels", "is_path", "read_labels", "row_names"]
 
 
 def is_path(table: Any) -> bool:
@@ -105,3 +107,30 @@ def check_labels(s: NDArray[np.int8], label: str | None, source: str) -> None:
             f"{source}: {n_p} labelled and {n_u} unlabelled rows{where}; at least two of each are "
             "needed."
         )
+
+
+def row_names(
+    batch: Batch, plan: ColumnPlan, rows: NDArray[np.intp] | None = None
+) -> NDArray[np.object_]:
+    """Return what people call the rows: by the id column, else by their number in the file.
+
+    Parameters
+    ----------
+    batch, plan : Batch, ColumnPlan
+        The rows, and which column is the id.
+    rows : ndarray of int, optional
+        Which rows of the batch; by default all.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from nnpu.table.columns import fit_columns
+    >>> batch = as_batch(pa.table({"age": [31, 45]}))
+    >>> row_names(batch, fit_columns(batch, np.arange(2))).tolist()
+    ['row 1', 'row 2']
+    """
+    rows = np.arange(batch.n_rows) if rows is None else rows
+    ids = plan.ids(batch)
+    if ids is not None:
+        return np.array([f"{cell}" for cell in ids.take(rows).to_pylist()], dtype=object)
+    return np.array([f"row {number}" for number in batch.first + 1 + rows], dtype=object)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nnpu.report.html import ColumnFate
 from nnpu.report.model_page import ASSUMPTION, model_page
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from nnpu.estimators.evaluation import Evaluation
     from nnpu.report.html import Page
     from nnpu.table.table_pu import TablePU
@@ -17,36 +20,46 @@ CAVEAT = (
     "These figures hold for rows that the model was not fitted to; for rows of the training table "
     "they are too good. " + ASSUMPTION
 )
-_NOT_JUDGED = (
-    "No row could judge the model: too few rows were set aside, or the prior cannot be theirs."
-)
 
 
-def fit_page(model: TablePU, *, title: str, footer: str = "") -> Page:
-    """Return the report of a fit, judged by the rows that were set aside."""
+def fit_page(
+    model: TablePU,
+    *,
+    title: str,
+    footer: str = "",
+    importance: Sequence[tuple[str, float, float, float]] = (),
+    why: Mapping[str, str] | None = None,
+) -> Page:
+    """Return the report of a fit, judged by the rows that were set aside.
+
+    Parameters
+    ----------
+    model : TablePU
+        Fitted.
+    title, footer : str
+        Heading, and the command that repeats the fit.
+    importance, why
+        As in `model_page`.
+    """
     found = model.holdout_
-    fitted = model.n_labelled_ + model.n_unlabelled_
     facts = {
-        "Fitted to": f"{fitted:,}",
+        "Fitted to": f"{model.n_labelled_ + model.n_unlabelled_:,} rows",
         "Labelled": f"{model.n_labelled_:,}",
-        "Set aside": f"{found.rows if found else 0:,}",
+        "Set aside": f"{found.rows if found else 0:,} rows",
         "Features": f"{model.columns_.width:,}",
     }
-    judged = (
-        [f"The model was fitted to {fitted:,} rows; {found.rows:,} others judge it here."]
-        if found
-        else [_NOT_JUDGED]
-    )
+    about_rows = "Estimated from the rows that were set aside and not fitted to. " + ASSUMPTION
     return model_page(
         model.classifier_,
         found,
         title=title,
         lead="What was learned from the table, and how far it can be trusted.",
+        learned=_learned(model),
         facts=facts,
-        remarks=judged,
-        columns=[(column.name, column.told()) for column in model.columns_.columns],
-        about_rows=f"Estimated from the {found.rows if found else 0:,} rows that were set aside. "
-        + ASSUMPTION,
+        columns=_fates(model),
+        importance=importance,
+        why=why,
+        about_rows=about_rows,
         about_calibration=(
             "The formula was fitted to the same rows: new rows are a stricter test "
             "(nnpu evaluate --report)."
@@ -56,15 +69,50 @@ def fit_page(model: TablePU, *, title: str, footer: str = "") -> Page:
     )
 
 
-def evaluation_page(model: TablePU, found: Evaluation, *, title: str, footer: str = "") -> Page:
-    """Return the report of an evaluation on other rows."""
+def evaluation_page(
+    model: TablePU,
+    found: Evaluation,
+    *,
+    title: str,
+    footer: str = "",
+    drift: Sequence[str] = (),
+) -> Page:
+    """Return the report of an evaluation on other rows.
+
+    Parameters
+    ----------
+    model : TablePU
+        Fitted.
+    found : Evaluation
+        What the rows say.
+    title, footer : str
+        Heading, and how the page came about.
+    drift : sequence of str
+        How the rows differ from those of the fit, a sentence each.
+    """
     return model_page(
         model.classifier_,
         found,
         title=title,
         lead="How good the model is on these rows.",
+        learned=_learned(model) if model.n_labelled_ else "",
+        columns=_fates(model),
+        drift=drift,
         about_rows=CAVEAT,
         about_calibration=f"Estimated from {found.rows:,} rows.",
         prior_counts=(model.n_labelled_, model.n_unlabelled_) if model.n_labelled_ else None,
         footer=footer,
     )
+
+
+def _learned(model: TablePU) -> str:
+    columns = sum(column.width > 0 for column in model.columns_.columns)
+    return (
+        f"The model learned to tell positives apart from {model.n_labelled_:,} labelled and "
+        f"{model.n_unlabelled_:,} unlabelled rows, by {columns:,} "
+        f"column{'' if columns == 1 else 's'}."
+    )
+
+
+def _fates(model: TablePU) -> list[ColumnFate]:
+    return [ColumnFate(column.name, column.told()) for column in model.columns_.columns]

@@ -57,7 +57,7 @@ def in_rows(found: TablePrior) -> str:
 def draw_prior(found: TablePrior, out: Path) -> list[str]:
     """Write the picture behind the estimate as PNG and SVG, and return the two paths."""
     from nnpu.report import save_figure
-    from nnpu.report.model_page import prior_panel
+    from nnpu.report.panels import prior_panel
 
     stem = out.with_suffix("") if out.suffix in (".png", ".svg") else out
     panel = prior_panel(found.estimate, found.labelled, found.unlabelled)

@@ -22,7 +22,7 @@ from nnpu.parameters import (
 from nnpu.table._say import say
 from nnpu.table.columns import find_column, fit_columns
 from nnpu.table.holdout import LEAST_LABELLED, as_time, set_aside
-from nnpu.table.labelled import as_batch, check_labels, is_path, read_labels
+from nnpu.table.labelled import as_batch, check_labels, is_path, read_labels, row_names
 from nnpu.table.models import features_for, prepared, watched
 
 if TYPE_CHECKING:
@@ -159,7 +159,10 @@ class TablePU(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_labelled_ = int((codes[~aside] == 1).sum())
         self.n_unlabelled_ = int((codes[~aside] == 0).sum())
         self._adopt(self.classifier_)
-        self.holdout_ = self._judge(features[aside], codes[aside]) if aside.any() else None
+        self.holdout_ = None
+        if aside.any():
+            names = row_names(batch, self.columns_, np.flatnonzero(aside))
+            self.holdout_ = self._judge(features[aside], codes[aside], names)
         return self
 
     def estimate_prior(self, table: Any, s: Any) -> TablePrior:
@@ -211,13 +214,14 @@ class TablePU(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         table = table if is_path(table) and isinstance(s, str) else as_batch(table)
-        scores, labels = [], []
+        scores, labels, names = [], [], []
         for batch, part in self.scored(table):
             scores.append(part)
             labels.append(read_labels(batch, s)[0])
+            names.append(row_names(batch, self.columns_))
         codes = np.concatenate(labels)
         check_labels(codes, s if isinstance(s, str) else None, _source(table))
-        return evaluate(self.classifier_, codes, np.concatenate(scores))
+        return evaluate(self.classifier_, codes, np.concatenate(scores), np.concatenate(names))
 
     def report(self, found: Evaluation | None = None, *, title: str = "Report") -> Page:
         """Return the report: it shows itself in a notebook, and ``.save(path)`` writes it.
@@ -338,12 +342,12 @@ class TablePU(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._say(f"Prior: {classifier.prior_estimate_.message}")
         return classifier
 
-    def _judge(self, features: Any, codes: NDArray[np.int8]) -> Evaluation | None:
+    def _judge(self, features: Any, codes: NDArray[np.int8], names: Any) -> Evaluation | None:
         """Measure, then calibrate what did not calibrate itself; if one fails, the other stays."""
         scores = self.classifier_.decision_function(features)
         found = None
         try:
-            found = evaluate(self.classifier_, codes, scores)
+            found = evaluate(self.classifier_, codes, scores, names)
         except (ParameterError, InputError) as error:
             self._say(f"The rows that were set aside cannot judge the model: {error}")
         try:

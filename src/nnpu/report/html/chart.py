@@ -87,7 +87,7 @@ def axes_of(panel: Panel) -> tuple[Axis, Axis]:
     if panel.y_range is not None:
         y_axis = Axis(*panel.y_range, bottom, top, panel.log_y)
     else:
-        y = np.concatenate([limit for curve in panel.curves for limit in _limits(curve)])
+        y = np.concatenate([limit for curve in panel.curves for limit in curve.limits()])
         y = y if panel.log_y else np.append(y, 0.0)
         y_axis = Axis.around(y, bottom, top, log=panel.log_y, margin=0.03)
     return horizontal(x, log=panel.log_x), y_axis
@@ -96,12 +96,6 @@ def axes_of(panel: Panel) -> tuple[Axis, Axis]:
 def horizontal(values: ArrayLike, *, log: bool = False) -> Axis:
     """Return the horizontal axis of a chart of these values."""
     return Axis.around(values, _PLOT[0], _PLOT[2], log=log, margin=0.01)
-
-
-def _limits(curve: Curve) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    y = np.asarray(curve.y, dtype=float)
-    spread = np.zeros_like(y) if curve.spread is None else np.asarray(curve.spread, dtype=float)
-    return y - spread, y + spread
 
 
 def _grid(panel: Panel, x_axis: Axis, y_axis: Axis) -> Html:
@@ -137,7 +131,7 @@ def _curve(curve: Curve, x_axis: Axis, y_axis: Axis) -> Iterator[Html]:
         floor = np.full_like(y, float(y_axis.place(0.0)))
         yield tag("path", class_=f"area {colour}", d=_outline(x[shown], y[shown], floor[shown]))
     if curve.spread is not None:
-        low, high = (y_axis.place(limit) for limit in _limits(curve))
+        low, high = (y_axis.place(limit) for limit in curve.limits())
         if curve.style == "points":
             yield tag(
                 "path", class_=f"line bar {colour}", d=_bars(x[shown], low[shown], high[shown])

@@ -143,7 +143,7 @@ def _header(page: Page) -> Html:
     links = (tag("li", tag("a", part.title, href=f"#{part.name}")) for part in page.sections)
     return tag(
         "header",
-        tag("button", "Dark", type="button", id="theme", aria_pressed="false", hidden=True),
+        tag("button", "Dark mode", type="button", id="theme", hidden=True),
         tag("h1", page.title),
         tag("p", page.lead, class_="lead"),
         tag("nav", tag("ul", *links), aria_label="Contents"),

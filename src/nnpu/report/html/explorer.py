@@ -8,98 +8,122 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nnpu.parameters import ParameterError
-from nnpu.report.figure import Curve, Panel
+from nnpu.report.figure import Panel
 from nnpu.report.html.chart import axes_of, chart, horizontal
 from nnpu.report.html.document import Section
 from nnpu.report.html.markup import Html, join, table, tag
-from nnpu.report.html.words import interval_words, number, percent
+from nnpu.report.html.words import floor_percent, interval_words, number, percent
+from nnpu.report.panels import METRIC_NAMES, metric_curves, no_row_flagged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     Rows = Sequence[Mapping[str, float]]
 
-__all__ = ["explorer_section"]
+__all__ = ["explorer_section", "scenarios_table"]
 
 _DIGITS = 4  # of a threshold, as in nnpu.metrics.threshold_grid
-_NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1"}
 _MEANINGS = {
     "precision": "of the flagged rows that are positive",
     "recall": "of the positives that are flagged",
     "f1": "balances the two",
     "flagged": "rows in {n}",
 }
-_LOOKS: Mapping[str, tuple[str, Any]] = {
-    "precision": ("blue", "solid"),
-    "recall": ("green", "dotted"),
-    "f1": ("purple", "dashed"),
-}
 
 
 def explorer_section(
-    tables: Mapping[str, Rows],
+    rows: Rows,
     *,
     own: float,
     population: int,
     probabilities: Sequence[float],
+    known: bool = True,
     score_range: tuple[float, float] | None = None,
+    scenarios: Mapping[str, Rows] | None = None,
 ) -> Section:
     """Return the explorer.
 
     Parameters
     ----------
-    tables : mapping of str to rows
-        What `nnpu.metrics.threshold_table` returned, for the same thresholds under each prior, by
-        the words for that prior. The first is the chosen one.
+    rows : sequence of mappings
+        What `nnpu.metrics.threshold_table` returned; the intervals may also cover those of the
+        prior.
     own : float
         The model's own threshold, one of the table's: where the slider starts.
     population : int
         How many rows are counted by ``flagged``.
     probabilities : sequence of float
         The calibrated probability at each threshold.
+    known : bool
+        Whether the prior is known; if not, the figures are shown as ranges.
     score_range : tuple of float, optional
         Of the histograms of the scores, if the page has them: their marker moves along.
+    scenarios : mapping of str to rows, optional
+        The tables of `scenarios_table`, if the page has one: it changes with the slider.
     """
-    chosen = next(iter(tables.values()))
-    start = _index(chosen, own)
-    panel = _panel(chosen)
-    cells = {words: [_cells(row) for row in rows] for words, rows in tables.items()}
-    first = next(iter(cells.values()))
+    start = _index(rows, own)
+    panel = _panel(rows)
+    cells = [_cells(row, known=known) for row in rows]
     data: dict[str, Any] = {
         "start": start,
-        "thresholds": [number(row["threshold"], _DIGITS) for row in chosen],
-        "probabilities": [percent(probability) for probability in probabilities],
-        "cells": list(cells.values()),
-        "flagged": [_flagged(row) for row in chosen],
-        "markers": _markers(panel, chosen, score_range),
+        "thresholds": [number(row["threshold"], _DIGITS) for row in rows],
+        "probabilities": [floor_percent(probability) for probability in probabilities],
+        "tiles": cells,
+        "cells": [[_cells(row) for row in each] for each in (scenarios or {}).values()],
+        "flagged": [_flagged(row) for row in rows],
+        "markers": _markers(panel, rows, score_range),
     }
     parts = [
         tag("p", _INTRODUCTION),
         tag(
             "div",
             tag("div", chart(panel, "explorer-1", marker=True), _slider(data), class_="charts"),
-            _tiles(first[start], data["flagged"][start], population),
+            _tiles(cells[start], data["flagged"][start], population),
             class_="beside",
         ),
-        _scenarios({words: rows[start] for words, rows in cells.items()}),
-        tag("p", _ABOUT_PRIORS),
-        _numbers(chosen, population),
+        _numbers(rows, population, known=known),
     ]
-    return Section("explorer", "The threshold", join(parts), {"explorer": data})
+    return Section("explorer", "Choose a threshold", join(parts), {"explorer": data})
+
+
+def scenarios_table(tables: Mapping[str, Rows], own: float) -> Html:
+    """Return what the threshold does under other priors.
+
+    Parameters
+    ----------
+    tables : mapping of str to rows
+        What `nnpu.metrics.threshold_table` returned, for the same thresholds under each prior, by
+        the words for that prior.
+    own : float
+        The threshold to show until the slider moves.
+    """
+    start = _index(next(iter(tables.values())), own)
+    lines = []
+    for index, (words, rows) in enumerate(tables.items()):
+        found = _cells(rows[start])
+        both = [
+            join(
+                [
+                    tag("b", found[name][0], id=f"prior-{index}-{name}"),
+                    " ",
+                    tag("small", found[name][1], id=f"prior-{index}-{name}-interval"),
+                ]
+            )
+            for name in METRIC_NAMES
+        ]
+        lines.append([words, *both])
+    caption = "At the chosen threshold, if the share of positives were …"
+    return table(caption, ["Share of positives", *METRIC_NAMES.values()], lines, class_="scenarios")
 
 
 _INTRODUCTION = (
     "The model calls a row positive if its score is above a threshold. Move the slider to see what "
-    "another threshold would do: to the left more rows are flagged, to the right fewer and surer "
-    "ones. To use another threshold, keep the rows of the predictions whose score is above it."
-)
-_ABOUT_PRIORS = (
-    "The figures rest on the prior, the share of positives, which no such data can prove. "
-    "Precision is proportional to it; recall does not depend on it. The table says what the same "
-    "model is worth under another prior. A precision above 100 % means chance, or a prior that is "
-    "too large."
+    "another threshold would do: a lower one flags more rows, a higher one fewer and surer ones. "
+    "To use it, keep the predictions whose score is above it. The axis is spaced by rows, about as "
+    "many from each step of the slider to the next, not evenly by score."
 )
 _WITHOUT_SCRIPTS = "The slider needs scripts; the figures are those of the model's own threshold."
+_NOTHING = "no row is flagged"
 
 
 def _index(rows: Rows, own: float) -> int:
@@ -114,24 +138,13 @@ def _index(rows: Rows, own: float) -> int:
 
 def _panel(rows: Rows) -> Panel:
     """The metrics against the slider's steps, with the scores written below."""
-    steps = range(len(rows))
     marks = [round(part * (len(rows) - 1) / 4) for part in range(5)]
-    curves = [
-        Curve(
-            _NAMES[name],
-            steps,
-            [row[name] for row in rows],
-            [(row[f"{name}_high"] - row[f"{name}_low"]) / 2 for row in rows],
-            *looks,
-        )
-        for name, looks in _LOOKS.items()
-    ]
     return Panel(
         "What each threshold does, with 90 % intervals",
-        "threshold (score)",
+        "threshold (score; spaced by rows, not by score)",
         "estimate",
-        curves,
-        y_range=(0.0, 1.1),
+        metric_curves(rows, range(len(rows))),
+        y_range=(0.0, 1.02),
         x_ticks=[
             (mark, number(round(rows[mark]["threshold"], 2))) for mark in dict.fromkeys(marks)
         ],
@@ -151,12 +164,18 @@ def _markers(
     return {name: [round(float(x), 1) for x in along] for name, along in places.items()}
 
 
-def _cells(row: Mapping[str, float]) -> dict[str, list[str]]:
-    """The words for each metric: its value, and its interval."""
+def _cells(row: Mapping[str, float], *, known: bool = True) -> dict[str, list[str]]:
+    """The words for each metric: its value and its interval, or its range and the best guess."""
     words = {}
-    for name in _NAMES:
+    for name in METRIC_NAMES:
+        value = percent(row[name])
         limits = interval_words(row[f"{name}_low"], row[f"{name}_high"])
-        words[name] = [percent(row[name]), limits]
+        if name == "precision" and no_row_flagged(row):
+            words[name] = ["–", _NOTHING]
+        elif known or name == "recall":
+            words[name] = [value, limits]
+        else:
+            words[name] = [limits, f"best guess {value}"]
     return words
 
 
@@ -198,7 +217,7 @@ def _slider(data: Mapping[str, Any]) -> Html:
 
 
 def _tiles(cells: Mapping[str, Sequence[str]], flagged: Sequence[str], population: int) -> Html:
-    tiles = [_tile(name, _NAMES[name], cells[name], _MEANINGS[name]) for name in _NAMES]
+    tiles = [_tile(name, METRIC_NAMES[name], cells[name], _MEANINGS[name]) for name in METRIC_NAMES]
     meaning = _MEANINGS["flagged"].format(n=f"{population:,}")
     tiles.append(_tile("flagged", "Flagged", flagged, meaning))
     live = tag("output", class_="spoken", id="spoken", for_="threshold", aria_live="polite")
@@ -209,42 +228,24 @@ def _tile(name: str, title: str, words: Sequence[str], meaning: str) -> Html:
     return tag(
         "div",
         tag("dt", title),
-        tag("dd", words[0], id=f"tile-{name}", class_=f"k-{name}"),
+        tag("dd", words[0], id=f"tile-{name}", class_=f"k-{name}{' range' * (' to ' in words[0])}"),
         tag("dd", words[1], id=f"tile-{name}-interval", class_="interval"),
         tag("dd", meaning, class_="meaning"),
         class_="tile",
     )
 
 
-def _scenarios(cells: Mapping[str, Mapping[str, Sequence[str]]]) -> Html:
-    rows = []
-    for index, (words, found) in enumerate(cells.items()):
-        both = [
-            join(
-                [
-                    tag("b", found[name][0], id=f"prior-{index}-{name}"),
-                    " ",
-                    tag("small", found[name][1], id=f"prior-{index}-{name}-interval"),
-                ]
-            )
-            for name in _NAMES
-        ]
-        rows.append([words, *both])
-    caption = "At this threshold, if the prior were …"
-    return table(caption, ["Prior", *_NAMES.values()], rows, class_="scenarios")
-
-
-def _numbers(rows: Rows, population: int) -> Html:
+def _numbers(rows: Rows, population: int, *, known: bool) -> Html:
     """Every tenth threshold in figures, for those who print the page or cannot use the chart."""
     shown = rows[:: max(len(rows) // 10, 1)]
     lines = [
         [
             number(row["threshold"], _DIGITS),
             f"{row['flagged']:,}",
-            *(f"{value} ({limits})" for value, limits in _cells(row).values()),
+            *(f"{value} ({limits})" for value, limits in _cells(row, known=known).values()),
         ]
         for row in shown
     ]
-    head = ["Score above", f"Flagged of {population:,}", *_NAMES.values()]
+    head = ["Score above", f"Flagged of {population:,}", *METRIC_NAMES.values()]
     caption = "Estimates with 90 % intervals at every tenth threshold"
     return tag("details", tag("summary", "Thresholds in figures"), table(caption, head, lines))

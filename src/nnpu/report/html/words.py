@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["interval_words", "number", "percent", "plain_math"]
+__all__ = ["floor_percent", "interval_words", "number", "percent", "plain_math"]
 
 # What the panels of this package use of matplotlib's mathematical text.
 _SYMBOLS = {
@@ -56,19 +56,28 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def percent(value: float) -> str:
-    """Write a share.
+    """Write a share inside of [0, 1]: what lies beyond means nothing.
 
-    >>> percent(0.7491), percent(-0.02), percent(float("inf"))
-    ('74.9 %', '−2.0 %', '–')
+    >>> percent(0.7491), percent(-0.02), percent(1.3), percent(float("inf"))
+    ('74.9 %', '0.0 %', '100.0 %', '–')
     """
     return f"{_hundredths(value)} %" if math.isfinite(value) else "–"
 
 
-def interval_words(low: float, high: float) -> str:
-    """Write an interval of a share.
+def floor_percent(value: float) -> str:
+    """Write what a probability is above, never as much as 100 %.
 
-    >>> interval_words(0.66, 0.835)
-    '66.0 to 83.5 %'
+    >>> floor_percent(0.99996), floor_percent(0.7499), floor_percent(0.0)
+    ('99.9 %', '74.9 %', '0.0 %')
+    """
+    return f"{min(math.floor(1000 * value + 1e-9), 999) / 10:.1f} %"
+
+
+def interval_words(low: float, high: float) -> str:
+    """Write an interval of a share, as far as it lies inside of [0, 1].
+
+    >>> interval_words(0.66, 0.835), interval_words(-0.1, 1.07)
+    ('66.0 to 83.5 %', '0.0 to 100.0 %')
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         return "–"
@@ -76,4 +85,4 @@ def interval_words(low: float, high: float) -> str:
 
 
 def _hundredths(value: float) -> str:
-    return f"{100 * value:.1f}".replace("-", "−")
+    return f"{100 * min(max(value, 0.0), 1.0):.1f}"

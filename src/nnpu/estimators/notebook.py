@@ -1,0 +1,34 @@
+"""The box that a notebook shows: scikit-learn's diagram, and below it what is known of the prior."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+__all__ = ["NotebookBox"]
+
+
+class NotebookBox:
+    """Adds a line about the fitted prior to scikit-learn's HTML of an estimator."""
+
+    def _repr_html_inner(self) -> str:
+        return super()._repr_html_inner() + _about_prior(self)  # type: ignore[misc]
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        if "text/html" in bundle:
+            bundle["text/html"] += _about_prior(self)
+        return bundle
+
+
+def _about_prior(estimator: Any) -> str:
+    """Say which prior was given or estimated; nothing before `fit`."""
+    from nnpu.estimators.evaluation import prior_interval, prior_lines
+
+    classifier = getattr(estimator, "classifier_", estimator)
+    if not hasattr(classifier, "prior_"):
+        return ""
+    estimate = classifier.prior_estimate_
+    known = estimate is None or estimate.identified
+    lines = prior_lines(prior_interval(classifier), known)
+    return f"<p><small>{escape(' '.join(lines))}</small></p>"

@@ -1,0 +1,174 @@
+"""The parts of a report that a reader wants first: the verdict, the rows, the columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nnpu.report.html.document import Section
+from nnpu.report.html.markup import Html, join, table, tag
+from nnpu.report.html.words import floor_percent, number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from nnpu.estimators.ranking import RankedRow, Ranking
+    from nnpu.report.verdict import Verdict
+
+__all__ = [
+    "drift_section",
+    "importance_section",
+    "models_section",
+    "rows_section",
+    "verdict_section",
+]
+
+_MOST = 20  # columns in the list of those that matter
+_BAR = 200  # width of a bar's drawing
+
+
+def verdict_section(answer: Verdict, facts: Mapping[str, str]) -> Section:
+    """Return the answer, and the figures to see first.
+
+    Parameters
+    ----------
+    answer : Verdict
+        What `nnpu.report.verdict.verdict` returned.
+    facts : mapping of str to str
+        Figures by what they count.
+    """
+    sentences = {
+        "What was learned": answer.learned,
+        "How good it is": answer.quality,
+        "What to do next": answer.advice,
+    }
+    parts = [
+        tag("div", tag("dt", name), tag("dd", text)) for name, text in sentences.items() if text
+    ]
+    banner = Html()
+    if answer.warning:
+        heading = tag("strong", "The share of positives is not known.")
+        banner = tag("div", tag("p", heading, " ", answer.warning), class_="banner", role="note")
+    tiles = (
+        tag("div", tag("dt", name), tag("dd", value), class_="tile")
+        for name, value in facts.items()
+    )
+    body = [banner, tag("dl", *parts, class_="verdict"), tag("dl", *tiles, class_="tiles")]
+    return Section("verdict", "In short", join(body))
+
+
+def rows_section(
+    ranking: Ranking,
+    probability: Callable[[float], float],
+    why: Mapping[str, str] | None = None,
+) -> Section:
+    """Return the rows to look at first.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        The rows by name, with their scores.
+    probability : callable
+        From a score to a probability.
+    why : mapping of str to str, optional
+        For the name of a row, which columns put it there.
+    """
+
+    def listed(caption: str, rows: Sequence[RankedRow]) -> Html:
+        explained = why is not None and any(row.name in why for row in rows)
+        head = ["Row", "Score", "Probability", *(["Why"] if explained else [])]
+        lines = []
+        for row in rows:
+            line = [row.name, number(row.score), floor_percent(probability(row.score))]
+            lines.append([*line, (why or {}).get(row.name, "")] if explained else line)
+        return table(caption, head, lines, class_="text")
+
+    parts = {
+        "Most likely positive": ranking.top,
+        "Closest to the threshold": ranking.near,
+        "Labelled, but scored low": ranking.doubted,
+    }
+    lists = [listed(caption, rows) for caption, rows in parts.items() if rows]
+    words = (
+        "Rows without a label, from the top of the ranking: here hidden positives are most likely. "
+        "Rows without a label near the threshold: here a person's answer changes most."
+    )
+    if ranking.doubted:
+        words += (
+            " Labelled rows that the model would not flag: wrong labels, or positives of another "
+            "kind."
+        )
+    return Section(
+        "rows",
+        "Rows to look at first",
+        join([tag("p", words), tag("div", *lists, class_="lists")]),
+    )
+
+
+def importance_section(
+    rows: Sequence[tuple[str, float, float, float]],
+    meaning: str = "How much the ranking loses if a column is shuffled, with a 90 % interval.",
+) -> Section:
+    """Return which columns matter.
+
+    Parameters
+    ----------
+    rows : sequence of (name, value, low, high)
+        The importance of each column, with its interval.
+    meaning : str
+        What the numbers are.
+    """
+    ordered = sorted(rows, key=lambda row: -row[1])[:_MOST]
+    most = max((high for *_, high in ordered), default=0.0) or 1.0
+    lines = [
+        [
+            name,
+            _bar(value / most, low / most, high / most),
+            f"{number(value)} ({number(low)} to {number(high)})",
+        ]
+        for name, value, low, high in ordered
+    ]
+    left = len(rows) - len(ordered)
+    rest = [tag("p", f"{left:,} more columns matter less.")] if left > 0 else []
+    found = table("Importance of each column", ["Column", "", "Value"], lines, class_="text")
+    return Section("importance", "Which columns matter", join([tag("p", meaning), found, *rest]))
+
+
+def _bar(value: float, low: float, high: float) -> Html:
+    def place(share: float) -> float:
+        return _BAR * min(max(share, 0.0), 1.0)
+
+    return tag(
+        "svg",
+        tag("rect", class_="bar-fill", x=0, y=3, width=place(value), height=8),
+        tag("line", class_="bar-range", x1=place(low), x2=place(high), y1=7, y2=7),
+        viewBox=f"0 0 {_BAR} 14",
+        width=_BAR,
+        height=14,
+        aria_hidden="true",
+    )
+
+
+def models_section(head: Sequence[str], rows: Sequence[Sequence[str]], words: str = "") -> Section:
+    """Return the models that were compared, as a plain table.
+
+    Parameters
+    ----------
+    head, rows
+        Names of the columns, and the cells.
+    words : str
+        A sentence above them.
+    """
+    found = table("Models that were tried", head, rows, class_="text")
+    return Section("models", "Models compared", join([tag("p", words) if words else "", found]))
+
+
+def drift_section(sentences: Sequence[str]) -> Section:
+    """Return how the rows differ from those of the fit, a sentence for each difference."""
+    items = [tag("li", sentence) for sentence in sentences]
+    words = (
+        "These rows differ from those that the model was fitted to. Figures and predictions can "
+        "be off where they do."
+    )
+    return Section(
+        "drift", "What has changed since the fit", join([tag("p", words), tag("ul", *items)])
+    )
