@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nnpu import boosting, data, export, losses, metrics, models, report, risk, theory
-    from nnpu.estimators import BoostedPU, LinearPU, PUClassifier, PUWrapper
+    from nnpu.estimators import BoostedPU, ImagePU, LinearPU, PUClassifier, PUWrapper
     from nnpu.estimators._sensitivity import sensitivity
     from nnpu.objective import PULoss
     from nnpu.prior import PriorEstimate, estimate_prior
@@ -21,6 +21,7 @@ __version__ = "0.2.0"
 
 __all__ = [
     "BoostedPU",
+    "ImagePU",
     "LinearPU",
     "PUClassifier",
     "PULoss",
@@ -43,6 +44,7 @@ __all__ = [
 
 _HOME = {
     "BoostedPU": "nnpu.estimators",
+    "ImagePU": "nnpu.estimators",
     "LinearPU": "nnpu.estimators",
     "PUClassifier": "nnpu.estimators",
     "PULoss": "nnpu.objective",

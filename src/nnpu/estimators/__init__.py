@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nnpu.estimators._sensitivity import sensitivity
+    from nnpu.estimators.images import ImagePU
     from nnpu.estimators.linear import LinearPU
     from nnpu.estimators.network import PUClassifier
     from nnpu.estimators.trees import BoostedPU
     from nnpu.estimators.wrapper import PUWrapper
 
-__all__ = ["BoostedPU", "LinearPU", "PUClassifier", "PUWrapper", "sensitivity"]
+__all__ = ["BoostedPU", "ImagePU", "LinearPU", "PUClassifier", "PUWrapper", "sensitivity"]
 
 _HOME = {
     "BoostedPU": "trees",
+    "ImagePU": "images",
     "LinearPU": "linear",
     "PUClassifier": "network",
     "PUWrapper": "wrapper",

@@ -42,6 +42,7 @@ _TABLE = "table/"  # before the names of what TablePU keeps
 _WEIGHTS, _CONFIG, _SUMS = "model.safetensors", "config.json", "SHA256SUMS"
 _STORED = {  # what a folder can hold, and where it is: imported only if it does
     "BoostedPU": "nnpu.estimators.trees",
+    "ImagePU": "nnpu.estimators.images",
     "LinearPU": "nnpu.estimators.linear",
     "PUClassifier": "nnpu.estimators.network",
 }
