@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nnpu import boosting, data, export, losses, metrics, models, report, review, risk, theory
-    from nnpu.estimators import BoostedPU, EnsemblePU, LinearPU, PUClassifier, PUWrapper
+    from nnpu.estimators import BoostedPU, EnsemblePU, ImagePU, LinearPU, PUClassifier, PUWrapper
     from nnpu.estimators._sensitivity import sensitivity
     from nnpu.objective import PULoss
     from nnpu.prior import PriorEstimate, estimate_prior, scar_test
@@ -22,6 +22,7 @@ __version__ = "0.2.0"
 __all__ = [
     "BoostedPU",
     "EnsemblePU",
+    "ImagePU",
     "LinearPU",
     "PUClassifier",
     "PULoss",
@@ -47,6 +48,7 @@ __all__ = [
 _HOME = {
     "BoostedPU": "nnpu.estimators",
     "EnsemblePU": "nnpu.estimators",
+    "ImagePU": "nnpu.estimators",
     "LinearPU": "nnpu.estimators",
     "PUClassifier": "nnpu.estimators",
     "PULoss": "nnpu.objective",

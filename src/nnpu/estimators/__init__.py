@@ -11,16 +11,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nnpu.estimators._sensitivity import sensitivity
     from nnpu.estimators.ensemble import EnsemblePU
+    from nnpu.estimators.images import ImagePU
     from nnpu.estimators.linear import LinearPU
     from nnpu.estimators.network import PUClassifier
     from nnpu.estimators.trees import BoostedPU
     from nnpu.estimators.wrapper import PUWrapper
 
-__all__ = ["BoostedPU", "EnsemblePU", "LinearPU", "PUClassifier", "PUWrapper", "sensitivity"]
+__all__ = [
+    "BoostedPU",
+    "EnsemblePU",
+    "ImagePU",
+    "LinearPU",
+    "PUClassifier",
+    "PUWrapper",
+    "sensitivity",
+]
 
 _HOME = {
     "BoostedPU": "trees",
     "EnsemblePU": "ensemble",
+    "ImagePU": "images",
     "LinearPU": "linear",
     "PUClassifier": "network",
     "PUWrapper": "wrapper",

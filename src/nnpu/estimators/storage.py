@@ -43,6 +43,7 @@ _WEIGHTS, _CONFIG, _SUMS = "model.safetensors", "config.json", "SHA256SUMS"
 _STORED = {  # what a folder can hold, and where it is: imported only if it does
     "BoostedPU": "nnpu.estimators.trees",
     "EnsemblePU": "nnpu.estimators.ensemble",
+    "ImagePU": "nnpu.estimators.images",
     "LinearPU": "nnpu.estimators.linear",
     "PUClassifier": "nnpu.estimators.network",
 }

@@ -24,8 +24,9 @@ class Training:
 
     Parameters
     ----------
-    schedule : {"constant", "cosine"}, default="constant"
-        Whether the step size stays, or falls to zero along a half cosine over all steps.
+    schedule : {"constant", "cosine", "one-cycle"}, default="constant"
+        Whether the step size stays, or falls to zero along a half cosine over all steps; in
+        "one-cycle" it first grows from zero over a fifth of them.
     averaging : float, default=0.0
         Decay of an exponential moving average of the weights, which then takes the place of the
         last weights; 0 for none. 0.99 averages over about a hundred steps.
@@ -76,7 +77,7 @@ class Training:
     'zero_one'
     """
 
-    schedule: Literal["constant", "cosine"] = "constant"
+    schedule: Literal["constant", "cosine", "one-cycle"] = "constant"
     averaging: float = 0.0
     warm_up: float = 0.0
     validation_fraction: float = 0.0
@@ -94,7 +95,7 @@ class Training:
 
     def __post_init__(self) -> None:
         owner = "Training"
-        check_choice("schedule", self.schedule, owner, ["constant", "cosine"])
+        check_choice("schedule", self.schedule, owner, ["constant", "cosine", "one-cycle"])
         check_choice("monitor", self.monitor, owner, ["risk", "zero_one"])
         check_choice("parallel", self.parallel, owner, ["global", "local"])
         check_number("warm_up", self.warm_up, owner, low=0, high=1)

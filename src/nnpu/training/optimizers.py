@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIMIZERS", "check_optimizer", "discounted_step", "make_optimizer", "set_schedule"]
 
+_RISE = 0.2  # share of the steps of a one-cycle schedule in which the step size grows
+
 #: Optimisers by name. Weight decay is added to the gradient, as in the authors' code, except for
 #: "adamw", which decays the weights themselves.
 OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
@@ -68,6 +70,20 @@ def discounted_step(optimizer: Optimizer, factor: Tensor) -> None:
 
 def set_schedule(optimizer: Optimizer, lr: float, schedule: str, progress: float) -> None:
     """Set the step size for a share of all steps done, `progress` in [0, 1)."""
-    factor = (1 + math.cos(math.pi * progress)) / 2 if schedule == "cosine" else 1.0
     for group in optimizer.param_groups:
-        group["lr"] = lr * factor
+        group["lr"] = lr * _factor(schedule, progress)
+
+
+def _factor(schedule: str, progress: float) -> float:
+    """The step size at a share of all steps, as a share of the greatest.
+
+    >>> [round(_factor("one-cycle", share), 3) for share in (0.0, 0.1, 0.2, 0.6, 1.0)]
+    [0.0, 0.5, 1.0, 0.5, 0.0]
+    """
+    if schedule == "constant":
+        return 1.0
+    if schedule == "one-cycle":
+        if progress < _RISE:
+            return progress / _RISE
+        progress = (progress - _RISE) / (1 - _RISE)
+    return (1 + math.cos(math.pi * progress)) / 2

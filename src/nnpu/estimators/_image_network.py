@@ -1,0 +1,177 @@
+"""The convolutional network of `ImagePU`, and random changes of whole batches of images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.optim.swa_utils import update_bn
+
+from nnpu.parameters import InputError, ParameterError, check_choice, shown
+
+if TYPE_CHECKING:
+    from nnpu.data.rows import Rows
+
+__all__ = ["AUGMENTATIONS", "Augment", "ImageNet", "augmentation", "channel_scale", "refresh"]
+
+#: A function of a batch (n, c, h, w) that returns one of the same shape.
+Augment = Callable[[Tensor], Tensor]
+
+#: What `augment` can name, besides "auto".
+AUGMENTATIONS = ("crop", "flip", "shift")
+
+_STATISTICS = 10_000  # images that mean and scale of the channels are taken from
+
+
+def shift(images: Tensor, most: int) -> Tensor:
+    """Move each image by up to `most` pixels along both axes; the border is repeated.
+
+    Examples
+    --------
+    >>> shift(torch.ones(2, 1, 5, 5), 2).sum()
+    tensor(50.)
+    """
+    n, _, height, width = images.shape
+    padded = functional.pad(images, (most,) * 4, mode="replicate")
+    views = padded.unfold(2, height, 1).unfold(3, width, 1)  # (n, c, 2 most + 1, …, h, w)
+    down, right = torch.randint(2 * most + 1, (2, n))
+    return views[torch.arange(n), :, down, right]
+
+
+def flip(images: Tensor) -> Tensor:
+    """Mirror about half of the images, left to right."""
+    mirrored = torch.rand(len(images)) < 0.5
+    return images.flip(3).where(mirrored[:, None, None, None], images)
+
+
+def augmentation(augment: Any, height: int, width: int, owner: str) -> Augment | None:
+    """Return what `augment` stands for on images of this size.
+
+    "auto" and "shift" move by up to two pixels (one below 16 pixels a side), "crop" by up to an
+    eighth of the smaller side, as cropping from a padded image does, and "flip" mirrors left to
+    right; several names are done one after another.
+    """
+    if augment is None:
+        return None
+    if callable(augment):
+        own: Augment = augment
+        return own
+    names = ["shift"] if augment == "auto" else [augment] if isinstance(augment, str) else augment
+    if not isinstance(names, Sequence) or not names:
+        raise ParameterError(
+            f"The 'augment' parameter of {owner} must be 'auto', a name or a list of names among "
+            f"{list(AUGMENTATIONS)}, a callable, or None. Got {shown(augment)} instead."
+        )
+    for name in names:
+        check_choice("augment", name, owner, AUGMENTATIONS, also="'auto', a callable, None")
+    side = min(height, width)
+    moves = {"shift": 2 if side >= 16 else 1, "crop": max(1, side // 8)}
+
+    def change(images: Tensor) -> Tensor:
+        for name in names:
+            images = flip(images) if name == "flip" else shift(images, moves[name])
+        return images
+
+    return change
+
+
+def channel_scale(rows: Rows) -> tuple[Tensor, Tensor]:
+    """Return mean and standard deviation of each channel, from up to 10,000 images."""
+    step = max(1, len(rows) // _STATISTICS)
+    sums, count = torch.zeros(2, rows.shape[1], dtype=torch.float64), 0
+    for index in torch.arange(0, len(rows), step).split(1_000):
+        images = rows.take(index)
+        assert isinstance(images, Tensor)
+        values = images.double()
+        sums += torch.stack([values.sum((0, 2, 3)), (values**2).sum((0, 2, 3))])
+        count += values[:, 0].numel()
+    mean, square = sums / count
+    variance = (square - mean**2).clamp(min=0)
+    scale = torch.where(variance > 1e-12 * square, variance.sqrt(), 1.0)
+    return mean.float(), scale.float()
+
+
+class ImageNet(nn.Module):
+    """Convolutions of 16, 32, 64, … channels with batch norm, and a linear layer.
+
+    The resolution is halved until the smaller side has three to five pixels: early, by strides,
+    where that saves most, and the last time by pooling. In training every batch is changed at
+    random first.
+
+    Parameters
+    ----------
+    shape : (channels, height, width)
+        Of one image.
+    mean, scale : Tensor of shape (channels,), optional
+        Statistics of the training images; see `channel_scale`.
+    augment : callable or None
+        See `augmentation`.
+
+    Examples
+    --------
+    >>> ImageNet((3, 32, 32))(torch.zeros(2, 3, 32, 32)).shape
+    torch.Size([2, 1])
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(
+        self,
+        shape: tuple[int, int, int],
+        mean: Tensor | None = None,
+        scale: Tensor | None = None,
+        augment: Augment | None = None,
+    ) -> None:
+        super().__init__()
+        channels, height, width = shape
+        mean = torch.zeros(channels) if mean is None else mean
+        scale = torch.ones(channels) if scale is None else scale
+        self.register_buffer("mean", mean.view(-1, 1, 1))
+        self.register_buffer("scale", scale.view(-1, 1, 1))
+        self.augment = augment
+        self.layers = nn.Sequential(*_layers(channels, height, width))
+        self.layers.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the scores of a batch, shape (n, 1)."""
+        if self.training and self.augment is not None:
+            changed = self.augment(images)
+            if not isinstance(changed, Tensor) or changed.shape != images.shape:
+                came = tuple(changed.shape) if isinstance(changed, Tensor) else shown(changed)
+                raise InputError(
+                    "The 'augment' parameter of ImagePU must be a callable that keeps the shape "
+                    f"of a batch, {tuple(images.shape)}. It returned {came} instead."
+                )
+            images = changed.to(images)
+        images = ((images - self.mean) / self.scale).contiguous(memory_format=torch.channels_last)
+        scores: Tensor = self.layers(images)
+        return scores
+
+
+def _layers(channels: int, height: int, width: int) -> list[nn.Module]:
+    halvings = max(1, (min(height, width) // 3).bit_length() - 1)
+    blocks = max(3, halvings)
+    layers: list[nn.Module] = []
+    for number in range(blocks):
+        out = min(16 << number, 128)
+        last = number == blocks - 1
+        stride = 2 if number < halvings - 1 else 1
+        convolution = nn.Conv2d(channels, out, 3, stride, padding=1, bias=False)
+        layers += [convolution, nn.BatchNorm2d(out), nn.ReLU(inplace=True)]
+        height, width = -(-height // stride), -(-width // stride)
+        if last:
+            layers.append(nn.MaxPool2d(2))
+            height, width = height // 2, width // 2
+        channels = out
+    return [*layers, nn.Flatten(), nn.Linear(channels * height * width, 1)]
+
+
+def refresh(network: nn.Module, batches: Iterable[Tensor]) -> None:
+    """Take the statistics of batch norm anew: averaged weights have none of their own."""
+    with torch.no_grad():
+        update_bn(batches, network)
+    network.eval()

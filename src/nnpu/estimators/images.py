@@ -1,0 +1,273 @@
+"""`ImagePU`: images in, scores out, with a convolutional network in two stages."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from nnpu.calibration import ScoreCalibration
+from nnpu.data.vectors import as_array
+from nnpu.estimators import cuts
+from nnpu.estimators._image_network import ImageNet, augmentation, channel_scale
+from nnpu.estimators._image_rows import ImageFormat, open_images
+from nnpu.estimators._image_stages import HeldOut, Stages, budget, positive_share, soft_labels
+from nnpu.estimators._weights import arrays_of, weights_for
+from nnpu.estimators.base import BasePUClassifier
+from nnpu.estimators.untrusted import check_history
+from nnpu.parameters import InputError, ParameterError, check_choice, check_count, shown
+from nnpu.prior import estimate_prior
+from nnpu.training import predict_scores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+    from torch import Tensor, nn
+
+    from nnpu.data.rows import Rows
+    from nnpu.estimators.labels import Labels
+
+__all__ = ["ImagePU"]
+
+_OWNER = "ImagePU"
+_MOST_PIXELS = 2**26  # of an image that a model folder may ask for
+
+
+class ImagePU(BasePUClassifier):
+    """A classifier of images from labelled positives and unlabelled images.
+
+    Two small convolutional networks are fitted by nnPU, each to one half of the unlabelled images.
+    Each gives soft labels to the other half, which together have the prior as their mean, and a
+    third network is fitted to them. No true label is needed for any of it.
+
+    Parameters
+    ----------
+    prior : float or "auto", default="auto"
+        The class prior π_p: the share of positives among the unlabelled images (two-sample) or
+        among all images (one-sample). "auto" estimates it from scores of networks on images they
+        were not fitted to; see ``prior_estimate_``.
+    sampling : {"two-sample", "one-sample"}, default="two-sample"
+        "two-sample": the positives were collected separately from the unlabelled images.
+        "one-sample": all images are one sample, and some of its positives got a label.
+    augment : str, list of str, callable or None, default="auto"
+        How images are changed at random in training. "auto" moves them by up to two pixels;
+        "crop" by up to an eighth of their side; "flip" mirrors them left to right. Several names
+        are applied in turn. A callable takes a batch, a float tensor of shape (n, c, h, w) on the
+        scale of the images, and returns one of the same shape. None changes nothing.
+    epochs : int or "auto", default="auto"
+        Passes of each network over its images. "auto" takes eight for the first networks and six
+        for the last, and more where there are fewer than 30,000 images.
+    size : (int, int) or None, default=None
+        Height and width to which image files are resized. None wants files of one size.
+    checkpoint : path-like or None, default=None
+        A folder for checkpoints. A fit that was stopped goes on from there when it is called again
+        with the same images and parameters, and gives the same bits. It disappears after the fit.
+    random_state : int, RandomState or None, default=None
+        The same seed on the same machine gives the same bits.
+    verbose : int, default=0
+        1 shows each epoch, what it costs, and how long the rest will take.
+
+    Attributes
+    ----------
+    classes_, prior_, prior_estimate_, n_features_in_
+        As in `BasePUClassifier`.
+    module_ : torch.nn.Module
+        The last network.
+    image_shape_ : (channels, height, width)
+        Of the images.
+    calibration_, threshold_
+        From scores to probabilities, and the cut of `predict`; by default where as many unlabelled
+        images are positive as the prior says.
+    history_ : list of dict
+        One row per epoch: ``stage`` (0 positives against unlabelled, for the prior; 1 nnPU; 2 soft
+        labels), ``network``, and the training risk as in `PUClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nnpu import ImagePU
+    >>> rng = np.random.default_rng(0)
+    >>> images = rng.integers(0, 60, (240, 8, 8), dtype=np.uint8)
+    >>> images[:120, 2:6, 3:5] += 150                       # a bar in the first 120
+    >>> s = np.r_[np.ones(60), np.zeros(180)]               # 60 of them are labelled
+    >>> clf = ImagePU(prior=1 / 3, epochs=8, random_state=0).fit(images, s)
+    >>> clf.predict(images[[100, 200]])
+    array([1., 0.])
+    """
+
+    _format: ImageFormat
+
+    def __init__(
+        self,
+        prior: float | str = "auto",
+        *,
+        sampling: str = "two-sample",
+        augment: str | Sequence[str] | Callable[[Tensor], Tensor] | None = "auto",
+        epochs: int | str = "auto",
+        size: tuple[int, int] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.prior = prior
+        self.sampling = sampling
+        self.augment = augment
+        self.epochs = epochs
+        self.size = size
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        self._check_shared_parameters()
+        augmentation(self.augment, 8, 8, _OWNER)
+        if isinstance(self.epochs, str):
+            check_choice("epochs", self.epochs, _OWNER, ["auto"], also="an int")
+        else:
+            check_count("epochs", self.epochs, _OWNER)
+        if not isinstance(self.verbose, bool):
+            check_count("verbose", self.verbose, _OWNER, low=0)
+        if self.size is not None:
+            if not isinstance(self.size, tuple | list) or len(self.size) != 2:
+                raise ParameterError(
+                    f"The 'size' parameter of {_OWNER} must be (height, width) or None. Got "
+                    f"{shown(self.size)} instead."
+                )
+            for side in self.size:
+                check_count("size", side, _OWNER)
+        if not isinstance(self.checkpoint, str | os.PathLike | None):
+            raise ParameterError(
+                f"The 'checkpoint' parameter of {_OWNER} must be a path or None. Got "
+                f"{shown(self.checkpoint)} instead."
+            )
+
+    def _validate(self, X: Any, s: Any = "no_validation") -> Any:
+        """Open the images; those of a prediction must be like those of the fit."""
+        size = None if self.size is None else (int(self.size[0]), int(self.size[1]))
+        if isinstance(s, str):
+            return open_images(X, _OWNER, size=size, fitted=self._format)[0]
+        rows, self._format = open_images(X, _OWNER, size=size)
+        s = validate_data(self, y=as_array(s))
+        check_consistent_length(rows, s)
+        self.n_features_in_, self.image_shape_ = self._format.size, self._format.shape
+        return rows, s
+
+    def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
+        plan = budget(len(codes), self.epochs)
+        passes = plan.first / 2 + plan.second + (plan.apart / 2 if self.prior == "auto" else 0)
+        _, height, width = self.image_shape_
+        augment = augmentation(self.augment, height, width, _OWNER)
+        mean, scale = channel_scale(X)
+        self._stages = Stages(
+            X,
+            codes,
+            lambda: ImageNet(self.image_shape_, mean, scale, augment),
+            plan,
+            self.sampling,
+            seed,
+            self.checkpoint,
+            passes if self.verbose else 0.0,
+        )
+        self._held_out: HeldOut | None = None
+
+    def _prior_samples(
+        self, X: Any, codes: Labels, seed: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Scores of P and U by networks of nnPU, under a prior from scores of P against U."""
+        apart = self._stages.apart()
+        first = estimate_prior(*_samples(apart), sampling=self.sampling, random_state=seed)
+        self._held_out = self._stages.first(float(np.clip(first.value, 0.01, 0.99)))
+        return _samples(self._held_out)
+
+    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
+        stages = self._stages
+        held_out = self._held_out or stages.first(self.prior_)
+        calibration = self._calibration(held_out.scores, held_out.codes)
+        share = positive_share(self.prior_, codes, self.sampling)
+        labels = np.where(codes == 1, 1.0, 0.0).astype(np.float32)
+        unlabelled = held_out.rows[held_out.codes == 0]
+        scores_u = held_out.scores[held_out.codes == 0]
+        labels[unlabelled] = soft_labels(scores_u, calibration.slope, share)
+        self.module_ = stages.second(labels)
+        self.history_ = stages.history
+        self._cut(X, codes, labels)
+        stages.finish()
+        del self._stages, self._held_out
+
+    def _calibration(self, scores: NDArray[np.float32], codes: Labels) -> ScoreCalibration:
+        """Calibrate on held-out images, or take scores for log-odds if those do not allow it."""
+        try:
+            found = cuts.calibration(self, scores, codes)
+        except (InputError, ParameterError) as error:
+            warnings.warn(
+                f"The held-out images could not calibrate the probabilities: {error}",
+                UserWarning,
+                stacklevel=5,
+            )
+            return ScoreCalibration(1.0, 0.0)
+        return found if found.slope > 0 else ScoreCalibration(1.0, 0.0)
+
+    def _cut(self, rows: Rows, codes: Labels, labels: NDArray[np.float32]) -> None:
+        """Cut where as many unlabelled images score more as are positive."""
+        index = torch.from_numpy(np.flatnonzero(codes == 0))
+        scores = predict_scores(self.module_, rows, index=index).numpy()
+        share = positive_share(self.prior_, codes, self.sampling)
+        cut = float(np.quantile(scores, 1 - share, method="higher"))
+        self.threshold_ = float(np.nextafter(np.float32(cut), np.float32(-np.inf)))
+        # The network was fitted to probabilities: its scores are their log-odds.
+        self.calibration_ = ScoreCalibration(1.0, -self.threshold_)
+
+    def _scores(self, X: Any) -> NDArray[np.float32]:
+        return predict_scores(self.module_, X).numpy()
+
+    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        tensors, fitted = super()._state()
+        fitted["history"] = self.history_
+        fitted["images"] = vars(self._format)
+        return tensors | arrays_of(self.module_), fitted
+
+    def _restore(
+        self, tensors: dict[str, NDArray[Any]], fitted: dict[str, Any], module: Any
+    ) -> None:
+        super()._restore(tensors, fitted, module)
+        self._format = _stored_format(fitted["images"])
+        if self._format.size != self.n_features_in_:
+            raise InputError("The number of features is not that of the images.")
+        self.image_shape_ = self._format.shape
+        with torch.device("meta"):  # sizes are compared before anything is allocated
+            expected = ImageNet(self.image_shape_).state_dict()
+        weights = weights_for(expected, tensors)
+        network: nn.Module = ImageNet(self.image_shape_)
+        network.load_state_dict(weights)
+        self.module_ = network.eval()
+        self.history_ = check_history(fitted["history"])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+def _samples(held_out: HeldOut) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The scores of P and of U."""
+    return held_out.scores[held_out.codes == 1], held_out.scores[held_out.codes == 0]
+
+
+def _stored_format(stored: Any) -> ImageFormat:
+    """Return the format of a model folder if it can be one."""
+    found = ImageFormat(**stored)
+    for name in ("channels", "height", "width"):
+        check_count(name, getattr(found, name), "the model folder")
+    if found.size > _MOST_PIXELS or not isinstance(found.signed, bool):
+        raise ValueError("the format of the images cannot be that")
+    check_choice("kind", found.kind, "the model folder", ["bytes", "floats"])
+    cuts.check_finite("low", found.low)
+    cuts.check_finite("high", found.high)
+    return found

@@ -1,0 +1,495 @@
+"""`ImagePU`: forms of images, refusals, model folders, resuming, the same bits again."""
+
+from __future__ import annotations
+
+import builtins
+import json
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import nnpu
+from nnpu import ImagePU
+from nnpu.estimators import _image_network as network
+from nnpu.estimators._image_rows import ImageFormat, equal_images, open_images
+from nnpu.estimators._image_stages import Folds, Stages, positive_share, soft_labels
+from nnpu.parameters import InputError, ParameterError
+
+EPOCHS = 4
+
+
+def bars(n, seed=0):
+    """Noise of 8 x 8 pixels; the first third of the images has a bar across."""
+    images = np.random.default_rng(seed).integers(0, 60, (n, 8, 8), dtype=np.uint8)
+    images[: n // 3, 2:6, 3:5] += 150
+    return images
+
+
+@pytest.fixture(scope="module")
+def sample():
+    """80 labelled and 160 unlabelled images, 40 of which have a bar."""
+    images = bars(360)
+    return images[:240], np.r_[np.ones(80), np.zeros(160)]
+
+
+@pytest.fixture(scope="module")
+def fitted(sample):
+    return ImagePU(0.25, epochs=EPOCHS, random_state=0).fit(*sample)
+
+
+# What it learns.
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """60 labelled bars, and 180 unlabelled images of which 60 have one."""
+    images = bars(360, seed=1)
+    chosen = np.r_[0:120, 120:240]
+    return images[chosen], np.r_[np.ones(60), np.zeros(180)], np.repeat([1, 0], [120, 120])
+
+
+def test_it_tells_images_with_a_bar_from_those_without(mixed):
+    images, s, _ = mixed
+    clf = ImagePU(1 / 3, epochs=8, random_state=0).fit(images, s)
+    test = bars(300, seed=2)
+    assert np.mean(clf.predict(test) == np.repeat([1, 0], [100, 200])) > 0.97
+    flagged = clf.predict(images[s == 0]).mean()
+    assert flagged == pytest.approx(1 / 3, abs=0.01)  # the cut is at the prior
+    assert clf.predict_proba(images).shape == (240, 2)
+    assert clf.score(images, s) > 0.95
+
+
+def test_the_probability_is_one_half_at_the_cut(fitted, sample):
+    probability = fitted.predict_proba(sample[0])[:, 1]
+    assert np.array_equal(probability > 0.5, fitted.predict(sample[0]) == 1)
+
+
+def test_the_prior_is_estimated_where_none_is_given(mixed):
+    images, s, _ = mixed
+    clf = ImagePU(epochs=8, random_state=0).fit(images, s)
+    assert clf.prior_ == clf.prior_estimate_.value
+    assert clf.prior_ == pytest.approx(1 / 3, abs=0.1)
+    assert {row["stage"] for row in clf.history_} == {0, 1, 2}
+
+
+def test_one_sample_labels_as_many_unlabelled_images_as_are_left(mixed):
+    images, s, _ = mixed  # 120 of 240 are positive, 60 of them labelled: 60 of 180 are left
+    clf = ImagePU(0.5, sampling="one-sample", epochs=8, random_state=0).fit(images, s)
+    assert clf.predict(images[s == 0]).mean() == pytest.approx(1 / 3, abs=0.01)
+    assert positive_share(0.5, (s == 1).astype(np.int8), "one-sample") == pytest.approx(1 / 3)
+
+
+def test_known_negatives_are_used(mixed):
+    images, s, truth = mixed
+    s = np.where(truth == 1, s, -1)
+    s[130:] = 0
+    clf = ImagePU(1 / 3, epochs=2, random_state=0).fit(images, s.astype(int))
+    assert list(clf.classes_) == [-1, 1]
+
+
+# Forms of images.
+
+
+@pytest.mark.parametrize("shape", [(6, 9, 7), (6, 9, 7, 3), (6, 4, 9, 7), (6, 9, 7, 1)])
+def test_every_layout_becomes_channels_first(shape):
+    images = np.random.default_rng(0).integers(0, 255, shape, dtype=np.uint8)
+    rows, found = open_images(images, "ImagePU")
+    taken = rows.take(torch.tensor([4, 2]))
+    expected = images[[4, 2]]
+    if len(shape) == 3:
+        expected = expected[:, None]
+    elif shape[3] in (1, 3):
+        expected = np.moveaxis(expected, 3, 1)
+    assert taken.dtype == torch.float32
+    assert np.array_equal(taken.numpy(), expected)
+    assert found.shape == tuple(taken.shape[1:]) == rows.shape[1:]
+    assert found.kind == "bytes"
+
+
+def test_layouts_and_containers_of_one_image_set_give_the_same_scores(fitted, sample, tmp_path):
+    images = sample[0][:20]
+    expected = fitted.decision_function(images)
+    np.save(tmp_path / "images.npy", images)
+    for same in (
+        images[..., None],
+        images[:, None],
+        torch.from_numpy(images),
+        np.load(tmp_path / "images.npy", mmap_mode="r"),
+        images.tolist() and list(images),
+    ):
+        assert np.array_equal(fitted.decision_function(same), expected)
+
+
+def write_files(folder, images, mode="L"):
+    folder.mkdir()
+    paths = [folder / f"{number:03}.png" for number in range(len(images))]
+    for path, image in zip(paths, images, strict=True):
+        Image.fromarray(image).convert(mode).save(path)
+    return paths
+
+
+def test_files_give_the_bits_of_the_array_they_hold(sample, fitted, tmp_path):
+    images, s = sample
+    paths = write_files(tmp_path / "images", images)
+    from_files = ImagePU(0.25, epochs=EPOCHS, random_state=0).fit(tmp_path / "images", s)
+    expected = fitted.decision_function(images)
+    for form in (tmp_path / "images", str(tmp_path / "images"), paths, [str(p) for p in paths]):
+        assert np.array_equal(from_files.decision_function(form), expected)
+
+
+@pytest.mark.parametrize(
+    ("mode", "channels"), [("L", 1), ("1", 1), ("RGB", 3), ("P", 3), ("RGBA", 4)]
+)
+def test_files_of_every_common_mode_are_read(mode, channels, tmp_path):
+    write_files(tmp_path / "a", bars(3), mode)
+    rows, found = open_images(tmp_path / "a", "ImagePU")
+    assert found.shape == (channels, 8, 8)
+    assert rows.take(torch.tensor([0, 2])).shape == (2, channels, 8, 8)
+
+
+def test_files_are_resized_on_request_only(tmp_path):
+    paths = write_files(tmp_path / "a", bars(3))
+    Image.fromarray(np.zeros((10, 12), np.uint8)).save(paths[1])
+    with pytest.raises(InputError, match=r"10 x 12 pixels and .* has 8 x 8: resize them, or pass"):
+        open_images(tmp_path / "a", "ImagePU")
+    assert open_images(tmp_path / "a", "ImagePU", size=(9, 7))[0].shape == (3, 1, 9, 7)
+
+
+# Refusals.
+
+
+def float_images(low, high, n=6):
+    return np.random.default_rng(0).uniform(low, high, (n, 8, 8))
+
+
+@pytest.mark.parametrize(
+    ("images", "message"),
+    [
+        (np.zeros((5, 8), np.uint8), r"shape \(n, h, w\), .* Got \(5, 8\)"),
+        (np.zeros((5, 8, 8, 8, 1), np.uint8), "Got"),
+        (np.zeros((5, 8, 8, 2), np.uint8), "c = 1, 3 or 4"),
+        (np.zeros((5, 3, 8, 3), np.uint8), "cannot tell the channels"),
+        (np.zeros((5, 8, 4), np.uint8), "at least 5 x 5 pixels"),
+        (np.zeros((5, 4, 4, 3), np.uint8), "cannot tell the channels"),
+        (np.zeros((5, 1, 9, 2), np.uint8), "at least 5 x 5 pixels"),
+        (np.zeros((0, 8, 8), np.uint8), "at least one image"),
+        (np.zeros((5, 8, 8), np.int64), "bytes .* or floats. Got int64"),
+        (np.full((5, 8, 8), np.nan), "contains NaN"),
+        ([np.zeros((8, 8)), np.zeros((9, 9))], "images of one size"),
+        ("/no/such/folder", "not a folder of images"),
+        (["/no/such/file.png"], "does not exist"),
+    ],
+)
+def test_what_are_no_images_is_refused(images, message):
+    with pytest.raises(InputError, match=message):
+        ImagePU(0.3).fit(images, [1, 1, 0, 0, 0])
+
+
+def test_tables_on_disk_are_refused(tmp_path):
+    from nnpu.data.rows import as_rows
+
+    with pytest.raises(InputError, match="Got DenseRows"):
+        open_images(as_rows(np.zeros((3, 8))), "ImagePU")
+
+
+def test_files_that_are_no_images_are_refused_by_name(tmp_path):
+    paths = write_files(tmp_path / "a", bars(3))
+    paths[1].write_bytes(b"no image")
+    with pytest.raises(InputError, match=r"001\.png is not an image"):
+        open_images(paths, "ImagePU")
+    Image.fromarray(np.zeros((8, 8), np.uint16)).save(paths[1])
+    with pytest.raises(InputError, match=r"001\.png has pixels of mode"):
+        open_images(paths, "ImagePU")
+    Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(paths[1])
+    with pytest.raises(InputError, match=r"001\.png is RGB and .*000\.png is L"):
+        open_images(paths, "ImagePU")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="holds no images"):
+        open_images(tmp_path / "empty", "ImagePU")
+
+
+def test_a_file_cut_short_is_an_error_when_it_is_read(tmp_path):
+    paths = write_files(tmp_path / "a", bars(3))
+    paths[1].write_bytes(paths[1].read_bytes()[:60])
+    rows, _ = open_images(paths, "ImagePU")
+    with pytest.raises(InputError, match=r"001\.png is damaged"):
+        rows.take(torch.tensor([1]))
+
+
+def test_files_without_pillow_name_the_extra(monkeypatch, tmp_path):
+    paths = write_files(tmp_path / "a", bars(3))
+    real = builtins.__import__
+    import importlib
+
+    def missing(name, *rest):
+        if name.startswith("PIL"):
+            raise ModuleNotFoundError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    with pytest.raises(ImportError, match=r"nnpu\[images\]"):
+        open_images(paths, "ImagePU")
+
+
+@pytest.mark.parametrize(
+    ("fit", "predict", "message"),
+    [
+        ((0, 1), (0, 255), r"outside \[0, 1\]"),
+        ((0, 255), (0, 1), r"all within \[0, 1\]"),
+        ((-1, 1), (0, 1), "without one below 0"),
+        ((-1, 1), (-3, 3), r"outside \[-1, 1\]"),
+        ((-2, 3), (-2, 30), "outside"),
+    ],
+)
+def test_floats_on_another_scale_are_refused(fit, predict, message):
+    fitted = open_images(float_images(*fit), "ImagePU")[1]
+    with pytest.raises(InputError, match=message):
+        open_images(float_images(*predict), "ImagePU", fitted=fitted)
+
+
+@pytest.mark.parametrize("scale", [(0, 1), (0, 255), (-1, 1), (-2, 3)])
+def test_floats_on_the_scale_of_fit_are_taken(scale):
+    fitted = open_images(float_images(*scale), "ImagePU")[1]
+    open_images(float_images(*scale, n=2).astype(np.float32), "ImagePU", fitted=fitted)
+    if scale == (0, 255):  # a black image has no scale
+        open_images(np.zeros((1, 8, 8)), "ImagePU", fitted=fitted)
+
+
+def test_another_type_or_shape_at_predict_is_refused(fitted, sample):
+    images = sample[0][:4]
+    with pytest.raises(InputError, match=r"fitted to images of bytes\. Got floats"):
+        fitted.predict(images / 255)
+    with pytest.raises(InputError, match=r"8 x 8 pixels and 1 channel.* Got 9 x 8"):
+        fitted.predict(np.zeros((2, 9, 8), np.uint8))
+    with pytest.raises(InputError, match="3 channel"):
+        fitted.predict(np.zeros((2, 8, 8, 3), np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"prior": 2}, "'prior'"),
+        ({"prior": "none"}, "'prior'"),
+        ({"sampling": "three"}, "'sampling'"),
+        ({"augment": "rotate"}, "'augment' .*'auto', a callable, None"),
+        ({"augment": []}, "'augment'"),
+        ({"augment": 3}, "'augment'"),
+        ({"epochs": 0}, "'epochs'"),
+        ({"epochs": "many"}, "'epochs'"),
+        ({"size": 8}, "'size'"),
+        ({"size": (8, 0)}, "'size'"),
+        ({"checkpoint": 3}, "'checkpoint'"),
+        ({"verbose": -1}, "'verbose'"),
+    ],
+)
+def test_bad_parameters_are_refused_before_any_work(parameters, message, sample):
+    with pytest.raises(ParameterError, match=message):
+        ImagePU(**({"prior": 0.3} | parameters)).fit(*sample)
+
+
+def test_too_few_labelled_images_are_refused(sample):
+    images, s = sample
+    with pytest.raises(InputError, match="at least 4 labelled"):
+        ImagePU(0.3).fit(images, np.r_[np.ones(3), np.zeros(237)])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        ImagePU(0.3).fit(images, s[:-1])
+
+
+def test_an_augmentation_that_changes_the_shape_is_refused(sample):
+    with pytest.raises(InputError, match="keeps the shape"):
+        ImagePU(0.3, augment=lambda batch: batch[:, :, 1:]).fit(*sample)
+
+
+# Augmentation.
+
+
+def test_a_shift_moves_each_image_as_a_whole():
+    torch.manual_seed(0)
+    images = torch.arange(64.0).view(1, 1, 8, 8).expand(200, -1, -1, -1)
+    moved = network.shift(images, 2)
+    # Inside, image = 8 row + column: a shift by (a, b) adds 8 a + b to every pixel.
+    steps = (moved - images)[:, 0, 2:6, 2:6].flatten(1)
+    assert (steps == steps[:, :1]).all()
+    expected = {8 * a + b for a in range(-2, 3) for b in range(-2, 3)}
+    assert set(steps[:, 0].tolist()) == expected
+    assert moved[:, 0, 0, 0].min() == 0  # the border is repeated, not made up
+
+
+def test_a_flip_mirrors_about_half_of_the_images():
+    torch.manual_seed(0)
+    images = torch.rand(400, 1, 5, 6)
+    flipped = network.flip(images)
+    same = (flipped == images).flatten(1).all(1)
+    assert ((flipped == images.flip(3)).flatten(1).all(1) ^ same).all()
+    assert 150 < int(same.sum()) < 250
+
+
+def test_augmentation_is_for_training_only(fitted, sample):
+    assert fitted.module_.augment is not None
+    images = torch.from_numpy(sample[0][:9]).float().unsqueeze(1)
+    assert torch.equal(fitted.module_(images), fitted.module_(images))
+
+
+@pytest.mark.parametrize("augment", [None, "flip", ["crop", "flip"], torch.clone])
+def test_augmentations_are_taken_by_name_list_or_callable(augment, sample):
+    clf = ImagePU(0.25, augment=augment, epochs=1, random_state=0).fit(*sample)
+    assert np.isfinite(clf.decision_function(sample[0])).all()
+
+
+# The stages.
+
+
+def test_no_network_scores_an_image_that_it_learned_from():
+    images = bars(60)
+    images[50] = images[0]  # a positive that is also in U
+    codes = np.r_[np.ones(12), np.zeros(48)].astype(np.int8)
+    rows, _ = open_images(images, "ImagePU")
+    folds = Folds(rows, codes, seed=0)
+    assert folds.quarter[0] == folds.quarter[50]
+    for number in (0, 1):
+        assert set(folds.kept(number)).isdisjoint(folds.held_out(number))
+    held_out = np.concatenate([folds.held_out(number) for number in (0, 1)])
+    assert len(set(held_out)) == len(held_out)
+    assert set(np.flatnonzero(codes == 0)) <= set(held_out)
+    assert 4 <= (codes[held_out] == 1).sum() <= 8  # half of P
+
+
+def test_equal_images_have_equal_numbers():
+    images = bars(6)
+    images[4] = images[1]
+    assert equal_images(open_images(images, "ImagePU")[0]).tolist() == [0, 1, 2, 3, 1, 4]
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.95])
+def test_soft_labels_have_the_share_as_mean_and_keep_the_order(share):
+    scores = np.random.default_rng(0).normal(0, 30, 500).astype(np.float32)
+    labels = soft_labels(scores, 0.7, share)
+    assert labels.mean() == pytest.approx(share, abs=1e-5)
+    assert (np.diff(labels[np.argsort(scores)]) >= 0).all()
+
+
+def test_batch_norm_is_measured_again_for_averaged_weights():
+    torch.manual_seed(0)
+    net = network.ImageNet((1, 8, 8))
+    batches = [torch.rand(16, 1, 8, 8) + number for number in range(3)]
+    network.refresh(net, batches)
+    first = net.layers[0](torch.cat([(batch - net.mean) / net.scale for batch in batches]))
+    expected = first.mean((0, 2, 3))  # equal batches: the mean of their means
+    assert torch.allclose(net.layers[1].running_mean, expected, atol=1e-5)
+    assert not net.training
+
+
+@pytest.mark.parametrize("side", [5, 8, 28, 32, 65, 224])
+def test_the_network_fits_the_size_of_the_images(side):
+    net = network.ImageNet((3, side, side + 9))
+    assert net(torch.zeros(2, 3, side, side + 9)).shape == (2, 1)
+    assert net.layers[-1].in_features <= 4_096
+
+
+def test_channels_are_standardised_by_their_own_statistics():
+    images = np.random.default_rng(0).integers(0, 255, (40, 6, 7, 3), dtype=np.uint8)
+    mean, scale = network.channel_scale(open_images(images, "ImagePU")[0])
+    assert np.allclose(mean, images.mean((0, 1, 2)), atol=1e-3)
+    assert np.allclose(scale, images.std((0, 1, 2)), atol=1e-3)
+
+
+# The same bits again.
+
+
+def test_the_same_seed_gives_the_same_bits(fitted, sample):
+    again = ImagePU(0.25, epochs=EPOCHS, random_state=0).fit(*sample)
+    assert np.array_equal(again.decision_function(sample[0]), fitted.decision_function(sample[0]))
+    assert again.history_ == fitted.history_
+    other = ImagePU(0.25, epochs=EPOCHS, random_state=1).fit(*sample)
+    assert not np.array_equal(
+        other.decision_function(sample[0]), fitted.decision_function(sample[0])
+    )
+
+
+def test_a_stopped_fit_goes_on_and_ends_in_the_same_bits(fitted, sample, tmp_path, monkeypatch):
+    folder = tmp_path / "model.partial"
+    clf = ImagePU(0.25, epochs=EPOCHS, random_state=0, checkpoint=folder)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Stages, "second", stop)
+        with pytest.raises(KeyboardInterrupt):
+            clf.fit(*sample)
+    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["first-0", "first-1"]
+    trained = []
+    with monkeypatch.context() as patch:
+        real = network.ImageNet.forward
+
+        def counted(self, images):
+            trained.append(self.training)
+            return real(self, images)
+
+        patch.setattr(network.ImageNet, "forward", counted)
+        resumed = clf.fit(*sample)
+    assert np.array_equal(resumed.decision_function(sample[0]), fitted.decision_function(sample[0]))
+    assert not folder.exists()
+    steps = sum(trained)
+    whole = EPOCHS * 8 + 3 * 8  # the last network, and batch norm of all three
+    assert steps <= whole + 3
+
+
+def test_a_checkpoint_of_other_images_is_refused(sample, tmp_path, monkeypatch):
+    images, s = sample
+    clf = ImagePU(0.25, epochs=1, random_state=0, checkpoint=tmp_path / "partial")
+    with monkeypatch.context() as patch:
+        patch.setattr(Stages, "finish", lambda self: None)
+        clf.fit(images, s)
+    with pytest.raises(InputError, match="another run"):
+        clf.fit(images[::-1].copy(), s)
+
+
+def test_progress_names_the_cost_of_a_pass(sample, capsys):
+    ImagePU(0.25, epochs=1, random_state=0, verbose=1).fit(*sample)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    assert "s a pass over all images, about" in lines[0]
+
+
+# Model folders.
+
+
+def test_a_model_folder_gives_the_same_scores(fitted, sample, tmp_path):
+    loaded = nnpu.load(fitted.save(tmp_path / "model"))
+    assert type(loaded) is ImagePU
+    for method in ("decision_function", "predict", "predict_proba"):
+        mine, theirs = (getattr(clf, method)(sample[0]) for clf in (fitted, loaded))
+        assert mine.tobytes() == theirs.tobytes()
+    assert loaded.history_ == fitted.history_
+    assert loaded.image_shape_ == (1, 8, 8)
+    with pytest.raises(InputError, match="fitted to images of bytes"):
+        loaded.predict(sample[0] / 255)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("height", 10**9), ("height", -1), ("kind", "words"), ("low", None), ("signed", 1)],
+)
+def test_a_forged_format_is_refused(fitted, tmp_path, field, value):
+    import hashlib
+
+    folder = fitted.save(tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    config["fitted"]["images"][field] = value
+    (folder / "config.json").write_text(json.dumps(config))
+    names = ("config.json", "model.safetensors")
+    digests = [hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names]
+    sums = [f"{digest}  {name}\n" for digest, name in zip(digests, names, strict=True)]
+    (folder / "SHA256SUMS").write_text("".join(sums))
+    with pytest.raises(InputError):
+        nnpu.load(folder)
+
+
+def test_a_format_knows_its_limits():
+    assert ImageFormat(1, 8, 8, "floats", 0.1, 0.9).limits() == (0.0, 1.0)
+    assert ImageFormat(1, 8, 8, "floats", -0.1, 0.9).limits() == (-1.0, 1.0)
+    assert ImageFormat(1, 8, 8, "floats", 0.0, 200.0).limits() == (0.0, 255.0)
+    assert ImageFormat(1, 8, 8, "floats", -2.0, 2.0).limits() == (-4.0, 4.0)
