@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from nnpu.data.rows import Rows
     from nnpu.estimators.labels import Labels
     from nnpu.losses import Loss
-    from nnpu.training.run import History
+    from nnpu.training._run import History
 
 __all__ = ["Folds", "HeldOut", "Plan", "Stages", "budget", "positive_share", "soft_labels"]
 
