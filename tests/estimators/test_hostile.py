@@ -492,7 +492,7 @@ def test_a_folder_of_schema_1_keeps_loading():
 
 
 def test_unknown_sections_of_the_configuration_are_passed_over(folder):
-    config(lambda c: c.update(columns=[{"name": "age"}], later={"a": [1, None]}))(folder)
+    config(lambda c: c.update(later={"a": [1, None]}))(folder)
     fitted(something_new=1)(folder)
     assert nnpu.load(folder).prior_ == 0.4
 

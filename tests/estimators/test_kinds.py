@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import torch
 
-from nnpu import BoostedPU, LinearPU, PUClassifier, metrics
+from nnpu import BoostedPU, EnsemblePU, LinearPU, PUClassifier, metrics
 from nnpu.parameters import InputError
 
 RNG = np.random.default_rng(0)
@@ -54,6 +54,22 @@ def test_what_is_no_matrix_of_numbers_is_an_input_error(name, kind):
     clf = CLASSIFIERS[name]().fit(X, S)
     with pytest.raises(InputError, match=message):
         clf.predict(features)
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if "dates in" not in kind and "zone" not in kind]
+)
+def test_the_ensemble_says_the_same_of_what_it_does_not_take(kind):
+    features, message = KINDS[kind]
+    with pytest.raises(InputError, match=message):
+        EnsemblePU(0.4).fit(features, S)
+
+
+def test_masked_cells_are_missing_values_to_the_ensemble():
+    masked = np.ma.masked_array(X.copy(), X > 1)
+    masked.data[X > 1] = 1e9
+    matrix, _ = EnsemblePU(0.4)._validate(masked, S)
+    assert np.array_equal(matrix, np.where(X > 1, np.nan, X), equal_nan=True)
 
 
 @pytest.mark.parametrize("name", ["network", "linear"])

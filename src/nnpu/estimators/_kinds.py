@@ -12,7 +12,7 @@ from nnpu.parameters import InputError
 __all__ = ["as_numbers"]
 
 
-def as_numbers(X: Any, *, missing: bool, owner: str) -> Any:
+def as_numbers(X: Any, *, missing: bool, owner: str, dates: bool = False) -> Any:
     """Return features as they are, or with NaN in place of what is masked.
 
     Parameters
@@ -23,6 +23,8 @@ def as_numbers(X: Any, *, missing: bool, owner: str) -> Any:
         Whether the classifier takes missing values.
     owner : str
         Its name, for messages.
+    dates : bool
+        Whether it takes frames with columns of dates.
 
     Raises
     ------
@@ -47,7 +49,7 @@ def as_numbers(X: Any, *, missing: bool, owner: str) -> Any:
             "numpy.lib.recfunctions.structured_to_unstructured(X)."
         )
     name = _date_column(X)
-    if name is not None:
+    if name is not None and not (dates and hasattr(X, "columns")):
         raise InputError(
             f"{name} holds dates or times, which {owner} does not take. Turn them into numbers, or "
             "use nnpu.TablePU, which does."

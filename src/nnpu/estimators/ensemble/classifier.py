@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from nnpu.calibration import ScoreCalibration, fit_calibration
 from nnpu.data.vectors import as_array
+from nnpu.estimators._kinds import as_numbers
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.ensemble import state
 from nnpu.estimators.ensemble.designs import Dense, fit_dense
@@ -159,7 +160,8 @@ class EnsemblePU(BasePUClassifier):
 
     def _validate(self, X: Any, s: Any = "no_validation") -> Any:
         """Return a matrix of numbers and codes; words become codes."""
-        X, s = as_array(X), as_array(s)
+        X = as_numbers(as_array(X), missing=True, dates=True, owner=_OWNER)
+        s = as_array(s)
         fitting = not isinstance(s, str)
         names: dict[str, Any] = {"skip_check_array": True}
         if not fitting:
