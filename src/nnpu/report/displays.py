@@ -128,7 +128,7 @@ class ThresholdDisplay(_ScoreTableDisplay):
     >>> from nnpu.report import ThresholdDisplay
     >>> s, scores = [1, 1, 0, 0, 0, 0], [3.0, 1.0, 2.0, 0.0, -1.0, -2.0]
     >>> display = ThresholdDisplay.from_predictions(s, scores, prior=0.25, plot=False)
-    >>> display.rows[0]["recall"]
+    >>> float(display.rows[0]["recall"])
     1.0
     """
 
