@@ -335,3 +335,14 @@ def test_the_default_passes_every_check(classifier):
     failed = [r["check_name"] for r in results if r["status"] == "failed"]
     assert len(results) >= 50
     assert failed == []
+
+
+def test_importances_are_shares_and_fall_on_the_column_that_tells(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.random(600) < 0.5
+    X = np.column_stack([rng.normal(size=600), rng.normal(3.0 * y, 1)])
+    clf = BoostedPU(0.5, sampling="one-sample", random_state=0).fit(X, y & (rng.random(600) < 0.5))
+    assert clf.feature_importances_.sum() == pytest.approx(1)
+    assert clf.feature_importances_[1] > clf.feature_importances_[0]
+    same = nnpu.load(clf.save(tmp_path / "model"))
+    np.testing.assert_array_equal(same.feature_importances_, clf.feature_importances_)

@@ -147,7 +147,7 @@ def test_few_labelled_rows_are_all_used_and_nothing_is_claimed(capsys):
     model = TablePU(0.4, model="linear", verbose=1).fit(table, "known")
     assert model.holdout_ is None
     assert "none is set aside" in capsys.readouterr().out
-    assert "No row could judge the model" in model.report()._repr_html_()
+    assert "no rows could be used to judge it" in model.report()._repr_html_()
 
 
 def test_a_report_shows_itself_and_is_written(table, model, tmp_path):

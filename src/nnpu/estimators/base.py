@@ -24,6 +24,7 @@ from nnpu.estimators import cuts
 from nnpu.estimators._offset import offset_from_json, offset_to_json
 from nnpu.estimators.features import samples_in_memory, validate
 from nnpu.estimators.labels import encode, fit_labels
+from nnpu.estimators.notebook import NotebookBox
 from nnpu.parameters import ParameterError, check_count, check_prior, check_sampling
 from nnpu.prior import PriorEstimate, estimate_prior
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["BasePUClassifier"]
 
 
-class BasePUClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """What all PU classifiers share. Not to be used itself.
 
     Attributes

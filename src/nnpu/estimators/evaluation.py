@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.estimators.ranking import Ranking
 
-__all__ = ["MEANINGS", "NAMES", "Estimate", "Evaluation", "evaluate", "prior_interval"]
+__all__ = [
+    "MEANINGS",
+    "NAMES",
+    "Estimate",
+    "Evaluation",
+    "evaluate",
+    "prior_interval",
+    "prior_lines",
+]
 
 #: What the metrics are called in front of people.
 NAMES: Mapping[str, str] = {
@@ -131,7 +139,7 @@ class Evaluation:
 
     def lines(self, names: tuple[str, ...] = tuple(NAMES)) -> list[str]:
         """Return the figures for a terminal: the prior, then a line for each metric."""
-        return [*self._about_prior(), *self._figures(names)]
+        return [*prior_lines(self.prior, self.prior_known), *self._figures(names)]
 
     def __str__(self) -> str:
         counts = (
@@ -143,18 +151,6 @@ class Evaluation:
         from html import escape
 
         return f"<pre>{escape(str(self))}</pre>"
-
-    def _about_prior(self) -> list[str]:
-        low, high = f"{self.prior.low:.2f}", f"{self.prior.high:.2f}"
-        if not self.prior_known:
-            return [
-                f"THE SHARE OF POSITIVES IS NOT KNOWN: {low} to {high}, best guess "
-                f"{self.prior.value:.2f}.",
-                "The figures are ranges over it. To narrow them: --prior, or nnpu review.",
-            ]
-        if self.prior.low == self.prior.high:
-            return [f"Share of positives: {self.prior.value:.3g}, as given."]
-        return [f"Share of positives: {self.prior.value:.3f} ({low} to {high})."]
 
     def _figures(self, names: tuple[str, ...]) -> list[str]:
         lines = [f"  {'':14}{'estimate':>8}   90 % interval"]
@@ -249,6 +245,25 @@ def evaluate(
         scores=scores,
         ranking=rank_rows(s, scores, classifier.threshold_, names),
     )
+
+
+def prior_lines(prior: Estimate, known: bool) -> list[str]:
+    """Say in a line or two what is known of the share of positives.
+
+    Examples
+    --------
+    >>> prior_lines(Estimate(0.3, 0.3, 0.3), known=True)
+    ['Share of positives: 0.3, as given.']
+    """
+    low, high = f"{prior.low:.2f}", f"{prior.high:.2f}"
+    if not known:
+        return [
+            f"THE SHARE OF POSITIVES IS NOT KNOWN: {low} to {high}, best guess {prior.value:.2f}.",
+            "The figures are ranges over it. To narrow them: --prior, or nnpu review.",
+        ]
+    if prior.low == prior.high:
+        return [f"Share of positives: {prior.value:.3g}, as given."]
+    return [f"Share of positives: {prior.value:.3f} ({low} to {high})."]
 
 
 def prior_interval(classifier: BasePUClassifier) -> Estimate:

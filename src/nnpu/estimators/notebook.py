@@ -1,4 +1,4 @@
-"""The box that a notebook shows: scikit-learn's diagram, and below it what is known of the prior."""
+"""The box that a notebook shows: scikit-learn's diagram, and what is known of the prior."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class NotebookBox:
     """Adds a line about the fitted prior to scikit-learn's HTML of an estimator."""
 
     def _repr_html_inner(self) -> str:
-        return super()._repr_html_inner() + _about_prior(self)  # type: ignore[misc]
+        return f"{super()._repr_html_inner()}{_about_prior(self)}"  # type: ignore[misc]
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]

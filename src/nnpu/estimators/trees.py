@@ -12,7 +12,7 @@ from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.forest import Forest
 from nnpu.estimators.untrusted import check_history
 from nnpu.extras import need
-from nnpu.parameters import check_count, check_number
+from nnpu.parameters import InputError, check_count, check_number
 from nnpu.risk import get_risk
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ class BoostedPU(BasePUClassifier):
     ----------
     classes_, prior_, prior_estimate_, calibration_, threshold_, n_features_in_, feature_names_in_
         As in `BasePUClassifier`.
+    feature_importances_ : ndarray of shape (n_features,)
+        What the splits on each feature gained, as a share of all.
     forest_ : Forest
         The trees as arrays.
     history_ : list of dict
@@ -184,6 +186,7 @@ class BoostedPU(BasePUClassifier):
         )
         self.history_: list[dict[str, float]] = []
         self.forest_ = Forest.from_text("")
+        self.feature_importances_ = np.zeros(X.shape[1])
         rows.construct()
         if not any(rows.feature_num_bin(number) > 1 for number in range(X.shape[1])):
             return  # no feature tells rows apart, which LightGBM takes for an error
@@ -198,6 +201,8 @@ class BoostedPU(BasePUClassifier):
             if booster.update(fobj=grow):  # no leaf can be split any more
                 break
         self.forest_ = Forest.from_text(booster.model_to_string(num_iteration=-1))
+        gain = booster.feature_importance("gain", iteration=-1)
+        self.feature_importances_ = gain / (gain.sum() or 1.0)
 
     def _options(self, seed: int) -> dict[str, Any]:
         """Return LightGBM's parameters, under its own names."""
@@ -221,13 +226,22 @@ class BoostedPU(BasePUClassifier):
 
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         tensors, fitted = super()._state()
-        return tensors | self.forest_.arrays(), fitted | {"history": self.history_}
+        tensors |= self.forest_.arrays()
+        if hasattr(self, "feature_importances_"):  # a folder of version 0.1.0 has none
+            tensors["importances"] = self.feature_importances_
+        return tensors, fitted | {"history": self.history_}
 
     def _restore(
         self, tensors: dict[str, NDArray[Any]], fitted: dict[str, Any], module: Any
     ) -> None:
         super()._restore(tensors, fitted, module)
-        self.forest_ = Forest.from_arrays(tensors, self.n_features_in_)
+        arrays = dict(tensors)
+        importances = arrays.pop("importances", None)
+        self.forest_ = Forest.from_arrays(arrays, self.n_features_in_)
+        if importances is not None:
+            if importances.shape != (self.n_features_in_,) or importances.dtype != np.float64:
+                raise InputError("The array 'importances' has a wrong shape or type.")
+            self.feature_importances_ = importances
         self.history_ = check_history(fitted["history"])
 
 

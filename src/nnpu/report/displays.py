@@ -76,24 +76,8 @@ class _Display:
         return self
 
 
-class ThresholdDisplay(_Display):
-    """Precision, recall and F1 against the threshold, with 90 % intervals.
-
-    Parameters
-    ----------
-    rows : list of dict
-        What `nnpu.metrics.threshold_table` returned.
-    threshold : float, optional
-        A threshold to mark.
-
-    Examples
-    --------
-    >>> from nnpu.report import ThresholdDisplay
-    >>> s, scores = [1, 1, 0, 0, 0, 0], [3.0, 1.0, 2.0, 0.0, -1.0, -2.0]
-    >>> display = ThresholdDisplay.from_predictions(s, scores, prior=0.25, plot=False)
-    >>> [row["recall"] for row in display.rows if row["threshold"] in (-2.0, 1.0)]
-    [1.0, 0.5]
-    """
+class _ScoreTableDisplay(_Display):
+    """A display of a table of scores, with a threshold to mark."""
 
     def __init__(self, rows: Sequence[dict[str, float]], *, threshold: float | None = None) -> None:
         self.rows = rows
@@ -117,7 +101,8 @@ class ThresholdDisplay(_Display):
         """
         found = _scored(estimator, X, s)
         classifier = found.classifier
-        return cls.from_predictions(
+        show: Any = cls.from_predictions  # type: ignore[attr-defined]
+        return show(  # type: ignore[no-any-return]
             found.s,
             found.scores,
             prior=classifier.prior_,
@@ -126,6 +111,26 @@ class ThresholdDisplay(_Display):
             ax=ax,
             plot=plot,
         )
+
+
+class ThresholdDisplay(_ScoreTableDisplay):
+    """Precision, recall and F1 against the threshold, with 90 % intervals.
+
+    Parameters
+    ----------
+    rows : list of dict
+        What `nnpu.metrics.threshold_table` returned.
+    threshold : float, optional
+        A threshold to mark.
+
+    Examples
+    --------
+    >>> from nnpu.report import ThresholdDisplay
+    >>> s, scores = [1, 1, 0, 0, 0, 0], [3.0, 1.0, 2.0, 0.0, -1.0, -2.0]
+    >>> display = ThresholdDisplay.from_predictions(s, scores, prior=0.25, plot=False)
+    >>> float(display.rows[0]["recall"])
+    1.0
+    """
 
     @classmethod
     def from_predictions(
@@ -164,7 +169,7 @@ class ThresholdDisplay(_Display):
         return threshold_panel(self.rows, self.threshold)
 
 
-class ScoreDisplay(_Display):
+class ScoreDisplay(_ScoreTableDisplay):
     """Histogram of the unlabelled rows' scores, split into estimated positives and negatives.
 
     Parameters
@@ -182,27 +187,6 @@ class ScoreDisplay(_Display):
     >>> [row["positives"] for row in display.rows]
     [0.0, 1.0, 1.0]
     """
-
-    def __init__(self, rows: Sequence[dict[str, float]], *, threshold: float | None = None) -> None:
-        self.rows = rows
-        self.threshold = threshold
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any = None, s: Any = None, *, ax: Any = None, plot: bool = True
-    ) -> Self:
-        """Show a fitted classifier; parameters as in `ThresholdDisplay.from_estimator`."""
-        found = _scored(estimator, X, s)
-        classifier = found.classifier
-        return cls.from_predictions(
-            found.s,
-            found.scores,
-            prior=classifier.prior_,
-            sampling=classifier.sampling,
-            threshold=classifier.threshold_,
-            ax=ax,
-            plot=plot,
-        )
 
     @classmethod
     def from_predictions(
@@ -386,7 +370,7 @@ class PriorDisplay(_Display):
         """
         from nnpu.prior import estimate_prior
 
-        codes, values = np.asarray(s), np.asarray(scores, dtype=np.float64)[:, None]
+        codes, values = np.asarray(s), np.asarray(scores, dtype=np.float64)
         x_p, x_u = values[codes == 1], values[codes == 0]
         estimate = estimate_prior(x_p, x_u, sampling=sampling, random_state=random_state)
         display = cls(estimate, len(x_p), len(x_u))

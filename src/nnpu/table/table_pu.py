@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from nnpu.calibration import ScoreCalibration
 from nnpu.data.streams import Batch, stream_rows
 from nnpu.estimators.evaluation import evaluate
+from nnpu.estimators.notebook import NotebookBox
 from nnpu.estimators.storage import save
 from nnpu.parameters import (
     InputError,
@@ -53,7 +54,7 @@ SAMPLING_LINES = {
 _SHOWN = ("pu_accuracy", "pu_precision", "pu_recall", "pu_roc_auc")
 
 
-class TablePU(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The whole job on a table: columns, prior, model, judgement, report.
 
     Parameters
