@@ -139,6 +139,41 @@ def test_damaged_categories_of_a_forest_are_refused(damage):
         Forest.from_arrays(broken, 1)
 
 
+def test_lightgbms_predictor_gives_the_same_bits(table, monkeypatch):
+    """Trees with gaps and categories, and scikit-learn's, which are deep: whatever is asked for."""
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    from nnpu.estimators import forest as module
+
+    x, _, y = table
+    x = x.astype(np.float32)
+    extra = ExtraTreesClassifier(5, random_state=0).fit(x, y == 1)
+    x[:, 0] = np.arange(len(x)) % 70
+    x[::9, 0] = np.nan
+    x[::11, 1] = np.nan
+    booster = lightgbm.train(
+        {"verbosity": -1, "objective": "binary", "num_threads": 1, "min_data_per_group": 1},
+        lightgbm.Dataset(x, (y == 1) ^ (x[:, 0] % 3 == 1), categorical_feature=[0]),
+        20,
+    )
+    stump = lightgbm.train(
+        {"verbosity": -1, "objective": "regression", "num_threads": 1, "min_data_in_leaf": 10**6},
+        lightgbm.Dataset(x, y),
+        2,
+    )
+    forests = [
+        Forest.from_text(booster.model_to_string()),
+        Forest.from_text(stump.model_to_string()),
+        Forest.from_sklearn(extra.estimators_),
+    ]
+    x[:40, 0] = np.arange(60, 100)
+    for one, rows in zip(forests, (x, x, np.nan_to_num(x)), strict=True):
+        plain = one.scores(rows)
+        monkeypatch.setattr(module, "_MANY", 1)
+        np.testing.assert_array_equal(one.scores(rows), plain)
+        monkeypatch.undo()
+
+
 # The classifier.
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Forest"]
 
 _MOST_NODES = 1 << 24  # of a stored forest; a row passes fewer
+_MANY = 1 << 21  # rows times trees from which LightGBM's predictor is worth its start
 _TYPES = {
     "roots": np.int32,
     "feature": np.int32,
@@ -150,8 +151,19 @@ class Forest:
         X : ndarray or CSR matrix of shape (n, n_features)
             Rows of a sparse matrix are made dense a block at a time.
         """
+        many = X.shape[0] * len(self.roots) >= _MANY and isinstance(X, np.ndarray)
+        if many and (quick := self._booster(X.shape[1])) is not None:
+            return np.asarray(quick.predict(X, raw_score=True), dtype=np.float64)
         total: NDArray[np.float64] = self.staged_scores(X, max(1, len(self.roots)), 1)[0]
         return total
+
+    def _booster(self, n_features: int) -> Any:
+        """Return LightGBM's predictor of the same trees, made once; None without LightGBM."""
+        if "_quick" not in self.__dict__:
+            from nnpu.estimators.quick_forest import booster
+
+            self.__dict__["_quick"] = booster(self, n_features)
+        return self.__dict__["_quick"]
 
     def staged_scores(self, X: Any, step: int, stages: int) -> NDArray[np.float64]:
         """Return the sums over the first `step`, 2 `step`, … trees, shape (stages, n)."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Folds", "Trial", "make_folds", "p_against_u", "refit", "try_member"]
 
 _FEW, _MANY = 30_000, 200_000  # rows up to which there are five folds, and three
-_HELD_OUT = 100_000  # rows that are set aside of more than that
+_HELD_OUT = 50_000  # rows that are set aside of more than that
 
 
 @dataclass(frozen=True)

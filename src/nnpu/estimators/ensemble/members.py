@@ -71,11 +71,16 @@ class Task:
         n_p = self.n_p
         return np.where(self.s == 1, 1.0, n_p / (len(self.s) - n_p))
 
-    def at_most(self, rows: int) -> Task:
-        """Return the task with no more rows than that, at least half of them from U."""
+    def at_most(self, rows: int, *, together: bool = False) -> Task:
+        """Return the task with no more rows than that.
+
+        P and U are drawn together, or separately with at least half of the rows from U.
+        """
         if len(self.s) <= rows:
             return self
         rng = np.random.default_rng(self.seed)
+        if together:
+            return self.take(np.sort(rng.permutation(len(self.s))[:rows]), self.seed)
         p, u = np.flatnonzero(self.s == 1), np.flatnonzero(self.s == 0)
         p = rng.permutation(p)[: max(rows // 2, rows - len(u))]
         u = rng.permutation(u)[: rows - len(p)]
@@ -231,6 +236,7 @@ class _Boosted(Member):
     """LightGBM; the number of rounds is a setting, so that held-out rows stop it."""
 
     needs_dense = False
+    most_rows = 300_000
     rate = 0.1
     ridge = 1.0
     least_weight = 1.0  # of a leaf, in the curvature of rows of P
@@ -247,6 +253,9 @@ class _Boosted(Member):
     def fit(self, task: Task) -> list[Scorer]:
         import lightgbm
 
+        # A PU risk of one sample needs its shares; to tell P from U takes as many P as there are.
+        together = self.needs_prior and task.sampling == "one-sample"
+        task = task.at_most(self.most_rows, together=together)
         options = self._options(task)
         rows = lightgbm.Dataset(
             _for_lightgbm(task.view.x),
