@@ -1,9 +1,8 @@
-"""The two stages of `ImagePU`: nnPU on halves of U, then soft labels for all of it.
+"""The stages of `ImagePU`: nnPU, then a network that learns from soft labels.
 
-Two networks are fitted by Algorithm 1, each to one half of U and three quarters of P. Each scores
-the half that it has not seen. Those scores, calibrated, become soft labels whose mean over U is the
-prior's share of positives, and a third network is fitted to them: it sees every image, with labels
-that no network learned by heart.
+The first network is fitted by Algorithm 1. Its scores of U become soft labels whose mean is the
+share of positives, and a new network is fitted to them. A tenth of the images is kept out of both,
+for the calibration. If the prior is to be estimated, networks on halves of the data come first.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 from scipy.optimize import brentq
-from scipy.special import expit, logit
+from scipy.special import expit
 from torch import Tensor
 
 from nnpu.data.folds import PUStratifiedKFold
@@ -42,73 +41,99 @@ if TYPE_CHECKING:
     from nnpu.losses import Loss
     from nnpu.training._run import History
 
-__all__ = ["Folds", "HeldOut", "Plan", "Stages", "budget", "positive_share", "soft_labels"]
+__all__ = [
+    "STAGES",
+    "Folds",
+    "HeldOut",
+    "Plan",
+    "Stages",
+    "budget",
+    "positive_share",
+    "soft_labels",
+]
 
-_BATCH = 512
+STAGES = ("apart", "half", "first", "second")
+_BATCH = 256
 _LR, _DECAY = 3e-3, 5e-4
 _POSITIVES = 64  # labelled images that every batch of the first stage holds, if there are as many
 _STATISTICS = 20  # batches that batch norm is measured on anew
-_QUARTERS = 4
+_FOLDS = 10
+_LEAST = 4
 
 
 class Plan(NamedTuple):
-    """Images per batch and passes over the data: of P against U, of nnPU, of the last network."""
+    """Images per batch, and passes over the data of each kind of network."""
 
     batch_size: int
     apart: int
     first: int
     second: int
 
+    def passes(self, *, auto: bool) -> int:
+        """All passes of a fit; two networks on halves make one."""
+        return self.first + self.second + auto * (self.apart + self.first)
+
 
 def budget(n_rows: int, epochs: int | str) -> Plan:
     """Return the plan for so many images: at least some hundred steps for every network.
 
     >>> budget(61_000, "auto"), budget(1_347, "auto").first, budget(1_347, 3).first
-    (Plan(batch_size=512, apart=3, first=8, second=6), 29, 3)
+    (Plan(batch_size=256, apart=3, first=8, second=5), 44, 3)
     """
     batch_size = min(_BATCH, max(32, n_rows // 16))
     if not isinstance(epochs, str):
         return Plan(batch_size, epochs, epochs, epochs)
     steps = -(-n_rows // batch_size)
-    first = min(max(8, 500 // steps), 100)
-    return Plan(batch_size, max(3, first // 3), first, max(6, 3 * first // 4))
+    first = min(max(8, 750 // steps), 100)
+    return Plan(batch_size, max(3, first // 3), first, max(5, 5 * first // 8))
 
 
 class Folds:
-    """Which images each of the two first networks learns from, and which it scores.
+    """Which images a network learns from.
 
-    All images fall into quarters; equal ones into the same, so that a positive that is also in U
-    is not recognised. Network 0 leaves out U of the quarters 0 and 1 and P of quarter 0; network 1
-    U of the quarters 2 and 3 and P of quarter 2.
+    Equal images fall into the same fold, so that a positive that is also in U is not recognised.
+    Fold 0 is held out of the networks that count. Of two networks for the prior each leaves out
+    one half of U and a fifth of P.
     """
 
     def __init__(self, rows: Rows, codes: Labels, seed: int) -> None:
         least = min(int((codes == 1).sum()), int((codes == 0).sum()))
-        if least < _QUARTERS:
+        if least < _LEAST:
             raise InputError(
-                f"ImagePU needs at least {_QUARTERS} labelled and {_QUARTERS} unlabelled images. "
-                f"Got {least} of one kind; features of a trained network with LinearPU need fewer."
+                f"ImagePU needs at least {_LEAST} labelled and {_LEAST} unlabelled images. Got "
+                f"{least} of one kind; features of a trained network with LinearPU need fewer."
             )
-        quarters = PUStratifiedKFold(_QUARTERS, random_state=seed)
-        self.codes, self.quarter = codes, quarters.assign(codes, equal_images(rows))
+        equal = equal_images(rows)
+        counts = [int((codes == code).sum()) for code in (1, 0, -1) if (codes == code).any()]
+        self.codes, self.n_folds = codes, max(2, min(_FOLDS, *counts))
+        folds = PUStratifiedKFold(self.n_folds, random_state=seed)
+        self.fold = folds.assign(codes, None if equal.max() + 1 == len(codes) else equal)
 
-    def held_out(self, network: int) -> NDArray[np.intp]:
-        """The images that a network scores."""
-        first = 2 * network
-        unlabelled = (self.codes != 1) & np.isin(self.quarter, (first, first + 1))
-        return np.flatnonzero(unlabelled | ((self.codes == 1) & (self.quarter == first)))
+    def halves(self) -> list[NDArray[np.bool_]]:
+        """Which images each of two networks scores and does not learn from."""
+        half, fifth = self.n_folds // 2, max(1, self.n_folds // 5)
+        return [
+            (self.fold >= first) & (self.fold < np.where(self.codes == 1, first + fifth, last))
+            for first, last in ((0, half), (half, self.n_folds))
+        ]
 
-    def kept(self, network: int) -> NDArray[np.intp]:
-        """The images that it learns from."""
-        return np.setdiff1d(np.arange(len(self.codes)), self.held_out(network))
+    @property
+    def held_out(self) -> NDArray[np.bool_]:
+        """The images that only the calibration sees."""
+        out: NDArray[np.bool_] = self.fold == 0
+        return out
 
 
 class HeldOut(NamedTuple):
-    """Scores of images by the network that was not fitted to them: all of U, half of P."""
+    """Scores of images by networks that were not fitted to them."""
 
-    rows: NDArray[np.intp]
     scores: NDArray[np.float32]
     codes: Labels
+
+    @property
+    def samples(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Those of P and of U."""
+        return self.scores[self.codes == 1], self.scores[self.codes == 0]
 
 
 class _Targets(Objective):
@@ -142,19 +167,23 @@ def positive_share(prior: float, codes: Labels, sampling: str) -> float:
     return float(np.clip((prior * len(codes) - n_p) / n_u, 1e-6, 1 - 1e-6))
 
 
-def soft_labels(scores: NDArray[Any], slope: float, share: float) -> NDArray[np.float32]:
-    """Return σ(slope · score + b), with b such that their mean is `share`.
+def soft_labels(scores: NDArray[Any], share: float) -> NDArray[np.float32]:
+    """Return labels between 0 and 1 whose mean is `share`, in the order of the scores.
+
+    σ(a (score − cut) + b): the cut is where a share of them scores more, `a` makes the median
+    distance from it 3, and b sets the mean.
 
     Examples
     --------
-    >>> labels = soft_labels(np.array([-3.0, 0.0, 1.0, 4.0]), slope=2.0, share=0.25)
+    >>> labels = soft_labels(np.array([-3.0, -1.0, -0.5, 4.0]), share=0.25)
     >>> labels.round(2), round(float(labels.mean()), 4)
-    (array([0.  , 0.01, 0.04, 0.95], dtype=float32), 0.25)
+    (array([0.  , 0.03, 0.05, 0.92], dtype=float32), 0.25)
     """
-    z = slope * scores.astype(np.float64)
-    z -= np.median(z)
-    limit = float(np.abs(z).max() + abs(logit(share))) + 1.0
-    b = brentq(lambda b: expit(z + b).mean() - share, -limit, limit)
+    z = scores.astype(np.float64)
+    z = z - np.quantile(z, 1 - share)
+    z *= 3 / max(float(np.median(np.abs(z))), 1e-12)
+    z = np.clip(z, -50, 50)
+    b = brentq(lambda b: expit(z + b).mean() - share, -100, 100)
     labels: NDArray[np.float32] = expit(z + b).astype(np.float32)
     return labels
 
@@ -188,7 +217,7 @@ class Stages:
     sampling: str
     seed: int
     checkpoint: Any = None
-    passes: float = 0.0
+    passes: float = 0
     history: History = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -196,50 +225,72 @@ class Stages:
         self._started, self._passed = time.monotonic(), 0.0
 
     def apart(self) -> HeldOut:
-        """Tell P from U, to have a first idea of the prior."""
-        objective = Objective(0.5, risk="pn", loss="logistic")
-        return self._crossed("apart", 0, objective, self.plan.apart)
+        """Tell P from U, for a first idea of the prior."""
+        return self._crossed("apart", Objective(0.5, risk="pn", loss="logistic"), self.plan.apart)
 
-    def first(self, prior: float) -> HeldOut:
-        """Algorithm 1 on two halves."""
-        return self._crossed("first", 1, Objective(prior, sampling=self.sampling), self.plan.first)
+    def halves(self, prior: float) -> HeldOut:
+        """Algorithm 1 on two halves, for an estimate of the prior."""
+        return self._crossed("half", Objective(prior, sampling=self.sampling), self.plan.first)
 
-    def second(self, labels: NDArray[np.float32]) -> nn.Module:
-        """The last network, from soft labels of all images."""
-        sample = _TargetSample(self.rows, torch.from_numpy(labels))
-        objective = _Targets(0.5, loss="logistic")  # of the prior the labels know
-        return self._network("second", 2, sample, objective, self.plan.second)
+    def first(self, prior: float) -> nn.Module:
+        """Algorithm 1 on all images but the held-out ones."""
+        sample = TrainingSample(self.rows, torch.from_numpy(self.codes), self._kept)
+        objective = Objective(prior, sampling=self.sampling)
+        return self._network("first", sample, objective, self.plan.first)
+
+    def second(self, network: nn.Module, share: float) -> nn.Module:
+        """A new network, from the soft labels that another one gives to U."""
+        unlabelled = np.flatnonzero(self.codes == 0)
+        index = torch.from_numpy(unlabelled)
+        scores = predict_scores(network, self.rows, index=index).numpy()
+        labels = (self.codes == 1).astype(np.float32)
+        labels[unlabelled] = soft_labels(scores, share)
+        sample = _TargetSample(self.rows, torch.from_numpy(labels), self._kept)
+        objective = _Targets(0.5, loss="logistic")  # the labels know the prior
+        return self._network("second", sample, objective, self.plan.second)
+
+    def held_out(self, network: nn.Module) -> HeldOut:
+        """Score the images that were kept out."""
+        return self._score(network, self.folds.held_out)
 
     def finish(self) -> None:
         """Remove the checkpoints."""
         if self.checkpoint is not None:
             shutil.rmtree(self.checkpoint, ignore_errors=True)
 
-    def _crossed(self, name: str, stage: int, objective: Objective, epochs: int) -> HeldOut:
-        s = torch.from_numpy(self.codes)
-        index, scores = [], []
-        for number in (0, 1):
-            sample = TrainingSample(self.rows, s, torch.from_numpy(self.folds.kept(number)))
-            network = self._network(f"{name}-{number}", stage, sample, objective, epochs)
-            held_out = self.folds.held_out(number)
-            index.append(held_out)
-            found = predict_scores(network, self.rows, index=torch.from_numpy(held_out))
-            scores.append(found.numpy())
-        rows = np.concatenate(index)
-        return HeldOut(rows, np.concatenate(scores), self.codes[rows])
+    @property
+    def _kept(self) -> Tensor:
+        return torch.from_numpy(np.flatnonzero(~self.folds.held_out))
+
+    def _score(self, network: nn.Module, chosen: NDArray[np.bool_]) -> HeldOut:
+        index = torch.from_numpy(np.flatnonzero(chosen))
+        scores = predict_scores(network, self.rows, index=index).numpy()
+        return HeldOut(scores, self.codes[chosen])
+
+    def _crossed(self, name: str, objective: Objective, epochs: int) -> HeldOut:
+        s, parts = torch.from_numpy(self.codes), []
+        for number, left_out in enumerate(self.folds.halves()):
+            index = torch.from_numpy(np.flatnonzero(~left_out))
+            sample = TrainingSample(self.rows, s, index)
+            network = self._network(f"{name}-{number}", sample, objective, epochs)
+            parts.append(self._score(network, left_out))
+        return HeldOut(*(np.concatenate(both) for both in zip(*parts, strict=True)))
 
     def _network(
-        self, name: str, stage: int, sample: TrainingSample, objective: Objective, epochs: int
+        self, name: str, sample: TrainingSample, objective: Objective, epochs: int
     ) -> nn.Module:
-        number = int(name.partition("-")[2] or 0)
-        seed = derive_seed(self.seed, stage, number)
+        kind, _, number = name.partition("-")
+        stage = STAGES.index(kind)
+        seed = derive_seed(self.seed, stage, int(number or 0))
         steps = epochs * -(-len(sample) // self.plan.batch_size)
         share = len(sample) / len(self.rows)
         options = Training(
             schedule="one-cycle",
             warm_up=0.2,
             averaging=float(np.clip(1 - 10 / steps, 0.5, 0.99)),  # a tenth of the run
-            least_per_batch=min(_POSITIVES, max(1, self.plan.batch_size // 8)) if stage < 2 else 1,
+            least_per_batch=min(_POSITIVES, max(1, self.plan.batch_size // 8))
+            if kind != "soft"
+            else 1,
             on_epoch_end=lambda row, _: self._tell(row, name, epochs, share),
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint) / name,
             keep_checkpoint=True,
@@ -261,7 +312,7 @@ class Stages:
         self._refresh(network, sample, seed, options.least_per_batch)
         done = len(self.history)
         self.history += [
-            row | {"epoch": done + place, "stage": stage, "network": number}
+            row | {"epoch": done + place, "stage": stage, "network": int(number or 0)}
             for place, row in enumerate(history)
         ]
         return network

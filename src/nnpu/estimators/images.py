@@ -10,12 +10,11 @@ import numpy as np
 import torch
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from nnpu.calibration import ScoreCalibration
 from nnpu.data.vectors import as_array
 from nnpu.estimators import cuts
 from nnpu.estimators._image_network import ImageNet, augmentation, channel_scale
 from nnpu.estimators._image_rows import ImageFormat, open_images
-from nnpu.estimators._image_stages import HeldOut, Stages, budget, positive_share, soft_labels
+from nnpu.estimators._image_stages import Stages, budget, positive_share
 from nnpu.estimators._weights import arrays_of, weights_for
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.untrusted import check_history
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from nnpu.data.rows import Rows
+    from nnpu.estimators._image_stages import HeldOut
     from nnpu.estimators.labels import Labels
 
 __all__ = ["ImagePU"]
@@ -41,9 +41,9 @@ _MOST_PIXELS = 2**26  # of an image that a model folder may ask for
 class ImagePU(BasePUClassifier):
     """A classifier of images from labelled positives and unlabelled images.
 
-    Two small convolutional networks are fitted by nnPU, each to one half of the unlabelled images.
-    Each gives soft labels to the other half, which together have the prior as their mean, and a
-    third network is fitted to them. No true label is needed for any of it.
+    A small convolutional network is fitted by nnPU. Its scores become soft labels of the unlabelled
+    images, with the prior as their mean, and a new network is fitted to those. No true label is
+    needed for any of it.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ class ImagePU(BasePUClassifier):
         are applied in turn. A callable takes a batch, a float tensor of shape (n, c, h, w) on the
         scale of the images, and returns one of the same shape. None changes nothing.
     epochs : int or "auto", default="auto"
-        Passes of each network over its images. "auto" takes eight for the first networks and six
-        for the last, and more where there are fewer than 30,000 images.
+        Passes of each network over its images. "auto" takes eight for nnPU and five for the
+        network after it, and more where there are fewer than 24,000 images.
     size : (int, int) or None, default=None
         Height and width to which image files are resized. None wants files of one size.
     checkpoint : path-like or None, default=None
@@ -81,11 +81,13 @@ class ImagePU(BasePUClassifier):
     image_shape_ : (channels, height, width)
         Of the images.
     calibration_, threshold_
-        From scores to probabilities, and the cut of `predict`; by default where as many unlabelled
-        images are positive as the prior says.
+        From scores to probabilities, by a tenth of the images that no network was fitted to; and
+        the cut of `predict`, by default where as many unlabelled images are positive as the prior
+        says. Near the cut the two may disagree; ``choose_threshold(at="half")`` makes them agree.
     history_ : list of dict
-        One row per epoch: ``stage`` (0 positives against unlabelled, for the prior; 1 nnPU; 2 soft
-        labels), ``network``, and the training risk as in `PUClassifier`.
+        One row per epoch: ``stage`` (0 positives against unlabelled images and 1 nnPU on halves,
+        both for the prior; 2 nnPU; 3 soft labels), ``network``, and the training risk as in
+        `PUClassifier`.
 
     Examples
     --------
@@ -95,7 +97,7 @@ class ImagePU(BasePUClassifier):
     >>> images = rng.integers(0, 60, (240, 8, 8), dtype=np.uint8)
     >>> images[:120, 2:6, 3:5] += 150                       # a bar in the first 120
     >>> s = np.r_[np.ones(60), np.zeros(180)]               # 60 of them are labelled
-    >>> clf = ImagePU(prior=1 / 3, epochs=8, random_state=0).fit(images, s)
+    >>> clf = ImagePU(prior=1 / 3, epochs=20, random_state=0).fit(images, s)
     >>> clf.predict(images[[100, 200]])
     array([1., 0.])
     """
@@ -159,7 +161,7 @@ class ImagePU(BasePUClassifier):
 
     def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
         plan = budget(len(codes), self.epochs)
-        passes = plan.first / 2 + plan.second + (plan.apart / 2 if self.prior == "auto" else 0)
+        passes = plan.passes(auto=self.prior == "auto")
         _, height, width = self.image_shape_
         augment = augmentation(self.augment, height, width, _OWNER)
         mean, scale = channel_scale(X)
@@ -171,56 +173,46 @@ class ImagePU(BasePUClassifier):
             self.sampling,
             seed,
             self.checkpoint,
-            passes if self.verbose else 0.0,
+            passes if self.verbose else 0,
         )
-        self._held_out: HeldOut | None = None
 
     def _prior_samples(
         self, X: Any, codes: Labels, seed: int
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Scores of P and U by networks of nnPU, under a prior from scores of P against U."""
         apart = self._stages.apart()
-        first = estimate_prior(*_samples(apart), sampling=self.sampling, random_state=seed)
-        self._held_out = self._stages.first(float(np.clip(first.value, 0.01, 0.99)))
-        return _samples(self._held_out)
+        rough = estimate_prior(*apart.samples, sampling=self.sampling, random_state=seed)
+        return self._stages.halves(float(np.clip(rough.value, 0.01, 0.99))).samples
 
     def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
-        stages = self._stages
-        held_out = self._held_out or stages.first(self.prior_)
-        calibration = self._calibration(held_out.scores, held_out.codes)
-        share = positive_share(self.prior_, codes, self.sampling)
-        labels = np.where(codes == 1, 1.0, 0.0).astype(np.float32)
-        unlabelled = held_out.rows[held_out.codes == 0]
-        scores_u = held_out.scores[held_out.codes == 0]
-        labels[unlabelled] = soft_labels(scores_u, calibration.slope, share)
-        self.module_ = stages.second(labels)
+        stages, share = self._stages, positive_share(self.prior_, codes, self.sampling)
+        self.module_ = stages.second(stages.first(self.prior_), share)
         self.history_ = stages.history
-        self._cut(X, codes, labels)
+        self.threshold_ = self._cut(X, codes, share)
+        self._calibrate_on(stages.held_out(self.module_))
         stages.finish()
-        del self._stages, self._held_out
+        del self._stages
 
-    def _calibration(self, scores: NDArray[np.float32], codes: Labels) -> ScoreCalibration:
-        """Calibrate on held-out images, or take scores for log-odds if those do not allow it."""
+    def _cut(self, rows: Rows, codes: Labels, share: float) -> float:
+        """Return the cut above which a share of the unlabelled images scores.
+
+        All of them are counted: the share among a tenth of them is another by chance.
+        """
+        index = torch.from_numpy(np.flatnonzero(codes == 0))
+        scores = predict_scores(self.module_, rows, index=index).numpy()
+        cut = np.quantile(scores, 1 - share, method="higher")
+        return float(np.nextafter(cut, np.float32(-np.inf)))
+
+    def _calibrate_on(self, held_out: HeldOut) -> None:
+        """Calibrate on the images that were held out, if they can."""
         try:
-            found = cuts.calibration(self, scores, codes)
+            self.calibration_ = cuts.calibration(self, held_out.scores, held_out.codes)
         except (InputError, ParameterError) as error:
             warnings.warn(
                 f"The held-out images could not calibrate the probabilities: {error}",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
-            return ScoreCalibration(1.0, 0.0)
-        return found if found.slope > 0 else ScoreCalibration(1.0, 0.0)
-
-    def _cut(self, rows: Rows, codes: Labels, labels: NDArray[np.float32]) -> None:
-        """Cut where as many unlabelled images score more as are positive."""
-        index = torch.from_numpy(np.flatnonzero(codes == 0))
-        scores = predict_scores(self.module_, rows, index=index).numpy()
-        share = positive_share(self.prior_, codes, self.sampling)
-        cut = float(np.quantile(scores, 1 - share, method="higher"))
-        self.threshold_ = float(np.nextafter(np.float32(cut), np.float32(-np.inf)))
-        # The network was fitted to probabilities: its scores are their log-odds.
-        self.calibration_ = ScoreCalibration(1.0, -self.threshold_)
 
     def _scores(self, X: Any) -> NDArray[np.float32]:
         return predict_scores(self.module_, X).numpy()
@@ -253,11 +245,6 @@ class ImagePU(BasePUClassifier):
         tags.input_tags.two_d_array = False
         tags.input_tags.three_d_array = True
         return tags
-
-
-def _samples(held_out: HeldOut) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The scores of P and of U."""
-    return held_out.scores[held_out.codes == 1], held_out.scores[held_out.codes == 0]
 
 
 def _stored_format(stored: Any) -> ImageFormat:
