@@ -59,7 +59,7 @@ def ours(name: str, **options: Any) -> Callable[[Data], Answer]:
 
 def member_scores(model: Any, test: Any) -> dict[str, Any]:
     """Return the scores that each member of an ensemble gives the test rows."""
-    from nnpu.estimators.ensemble.scorers import View
+    from nnpu.estimators.ensemble.member_scorers import View
 
     view = View(model.columns_.transform(test), model.design_)
     return {

@@ -24,7 +24,7 @@ from tables import draw as sample
 from nnpu import estimate_prior
 from nnpu.calibration import posterior
 from nnpu.review import draw
-from nnpu.review.figures import audit_answered
+from nnpu.review.audits import audit_answered
 from nnpu.review.totals import collect
 
 FIGURES = ("prior", "precision", "recall", "accuracy")

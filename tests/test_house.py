@@ -150,6 +150,12 @@ def test_a_module_is_short_enough_to_be_read_at_a_sitting(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST_MODULE
 
 
+def test_a_module_name_stands_for_one_thing():
+    """Commands are named after what they call; any other name occurs once."""
+    names = [path.stem for path in MODULES if path.stem not in DOORS and path.parent.name != "cli"]
+    assert sorted(name for name in set(names) if names.count(name) > 1) == []
+
+
 def test_the_package_is_typed():
     assert (SOURCE / "py.typed").exists()
 

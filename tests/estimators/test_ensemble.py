@@ -17,8 +17,8 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 from nnpu import EnsemblePU, load
 from nnpu.estimators.ensemble import classifier as module
 from nnpu.estimators.ensemble.designs import fit_dense, fit_expansion
-from nnpu.estimators.ensemble.folds import make_folds
 from nnpu.estimators.ensemble.members import MEMBERS
+from nnpu.estimators.ensemble.trials import make_folds
 from nnpu.estimators.ensemble.weights import find_weights
 from nnpu.parameters import InputError, ParameterError
 

@@ -16,7 +16,7 @@ from nnpu.paper import runner
 from nnpu.paper.networks import NETWORKS
 from nnpu.paper.presets import DEMO, FIGURE_1, FIGURE_2, FIGURE_3, PRIOR_FACTORS
 from nnpu.paper.results import read_results, write_results
-from nnpu.paper.runner import Run, at_hand, run_all, run_one
+from nnpu.paper.runner import ExperimentRun, at_hand, run_all, run_one
 from nnpu.paper.settings import NNPU, PN, UPU, Method
 from nnpu.parameters import InputError, ParameterError
 
@@ -35,7 +35,7 @@ def value(rows, curve, epoch):
 
 
 def test_a_run_gives_every_curve_at_every_epoch():
-    rows = run_one(Run(SHORT, NNPU, 0, 0))
+    rows = run_one(ExperimentRun(SHORT, NNPU, 0, 0))
     assert {(row["curve"], row["epoch"]) for row in rows} == {
         (c, e) for c in CURVES for e in (1, 2)
     }
@@ -56,7 +56,7 @@ def test_the_curves_are_those_of_the_model_as_it_is_after_the_epoch(monkeypatch)
         return kept["model"], history
 
     monkeypatch.setattr(runner, "train", train)
-    rows = run_one(Run(SHORT, UPU, 0, 0))
+    rows = run_one(ExperimentRun(SHORT, UPU, 0, 0))
     model, sample = kept["model"].eval(), kept["sample"]
     data = load("digits")
     import torch
@@ -76,10 +76,10 @@ def test_the_curves_are_those_of_the_model_as_it_is_after_the_epoch(monkeypatch)
 
 
 def test_the_same_run_gives_the_same_bits_and_another_sampling_or_seed_others():
-    first = run_one(Run(SHORT, NNPU, 0, 0))
-    assert run_one(Run(SHORT, NNPU, 0, 0)) == first
-    assert run_one(Run(SHORT, NNPU, 1, 0)) != first
-    assert run_one(Run(SHORT, NNPU, 0, 1)) != first
+    first = run_one(ExperimentRun(SHORT, NNPU, 0, 0))
+    assert run_one(ExperimentRun(SHORT, NNPU, 0, 0)) == first
+    assert run_one(ExperimentRun(SHORT, NNPU, 1, 0)) != first
+    assert run_one(ExperimentRun(SHORT, NNPU, 0, 1)) != first
 
 
 def test_all_methods_see_one_sampling_and_start_from_the_same_weights(monkeypatch):
@@ -92,7 +92,7 @@ def test_all_methods_see_one_sampling_and_start_from_the_same_weights(monkeypatc
 
     monkeypatch.setattr(runner, "train", train)
     for method in (PN, UPU, NNPU):
-        run_one(Run(SHORT, method, 0, 0))
+        run_one(ExperimentRun(SHORT, method, 0, 0))
     (w_pn, pn, _, seed_pn), (w_u, upu, _, seed_u), (w_nn, nnpu, _, _) = seen
     assert all((a == b).all() and (a == c).all() for a, b, c in zip(w_pn, w_u, w_nn, strict=True))
     assert seed_pn == seed_u
@@ -121,7 +121,7 @@ def test_a_wrong_prior_is_told_to_the_method_but_not_to_the_judge(monkeypatch):
     monkeypatch.setattr(runner, "train", train)
     monkeypatch.setattr(runner, "evaluate", evaluate)
     for factor in (1.0, 1.2):
-        run_one(Run(DEMO.shortened(epochs=1), Method("m", "nnpu", factor), 0, 0))
+        run_one(ExperimentRun(DEMO.shortened(epochs=1), Method("m", "nnpu", factor), 0, 0))
     assert priors[1] == pytest.approx(1.2 * priors[0])
     assert judged[0] == judged[1] == priors[0]
 
@@ -174,7 +174,7 @@ def test_settings_without_their_data_are_told_with_the_reason(monkeypatch):
 
 def test_figure_3_at_the_true_prior_shares_its_runs_with_figure_2():
     names = [
-        {Run(setting, method, 0, 0).file_name for method in setting.methods}
+        {ExperimentRun(setting, method, 0, 0).file_name for method in setting.methods}
         for setting in (FIGURE_2[0], FIGURE_3[0])
     ]
     assert len(names[0] & names[1]) == 1
@@ -260,7 +260,7 @@ def test_a_process_killed_in_the_middle_of_runs_goes_on_to_the_same_tables(tmp_p
 
 
 def test_whatever_changes_the_result_changes_the_file_name():
-    base = Run(DEMO, NNPU, 0, 0)
+    base = ExperimentRun(DEMO, NNPU, 0, 0)
     others = [
         dataclasses.replace(base, sampling=1),
         dataclasses.replace(base, seed=1),

@@ -40,9 +40,9 @@ from nnpu.report.html import (
 )
 from nnpu.report.html.axes import Axis
 from nnpu.report.html.chart import axes_of, chart
-from nnpu.report.html.costs import errors
+from nnpu.report.html.cost_explorer import errors
 from nnpu.report.html.markup import Html, tag
-from nnpu.report.prior import ratio_panel
+from nnpu.report.prior_picture import ratio_panel
 from nnpu.report.verdict import Verdict
 
 HOSTILE = "</script><script>alert('x')</script><img src=x onerror=\"alert(1)\">&amp;"

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from nnpu.calibration import posterior
 from nnpu.parameters import InputError
 from nnpu.review import audit, curves, draw
-from nnpu.review.figures import FIGURES
+from nnpu.review.audits import FIGURES
 from nnpu.review.totals import collect
 
 

@@ -11,8 +11,8 @@ import pytest
 from nnpu.data.streams import Batch
 from nnpu.parameters import InputError
 from nnpu.table.columns import ColumnPlan, fit_columns, label_codes
+from nnpu.table.columns.column_kinds import Category, Number
 from nnpu.table.columns.guess import fit_column
-from nnpu.table.columns.kinds import Category, Number
 
 
 def column(cells, name="c", rows=None):

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from nnpu.parameters import InputError
+from nnpu.table.columns.column_kinds import KINDS, Date
 from nnpu.table.columns.guess import fit_column
-from nnpu.table.columns.kinds import KINDS, Date
 from nnpu.table.columns.spellings import spelled_dates
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from nnpu import __version__
-from nnpu.cli._checks import check_writable, draw
-from nnpu.cli._options import report_option
+from nnpu.cli._arguments import check_writable, draw
+from nnpu.cli._shared_options import report_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,7 +54,7 @@ def demo(out: Path, epochs: int | None, seed: int, report: Path | None, as_json:
 
     from nnpu.paper.presets import DEMO
     from nnpu.paper.results import write_results
-    from nnpu.paper.runner import Run, run_one
+    from nnpu.paper.runner import ExperimentRun, run_one
     from nnpu.report import mean_and_spread, risk_panel, save_figure
 
     out.mkdir(parents=True, exist_ok=True)  # fails now rather than after the training
@@ -65,7 +65,7 @@ def demo(out: Path, epochs: int | None, seed: int, report: Path | None, as_json:
     for method in setting.methods:
         if not as_json:
             click.echo(f"{method.name}:", err=True)
-        rows += run_one(Run(setting, method, 0, seed), verbose=int(not as_json))
+        rows += run_one(ExperimentRun(setting, method, 0, seed), verbose=int(not as_json))
     names = [method.name for method in setting.methods]
     table = write_results(out / "demo.csv", rows)
     panels = [

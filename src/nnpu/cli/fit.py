@@ -8,9 +8,15 @@ from typing import Any, Literal
 
 import click
 
-from nnpu.cli._checks import as_prior, check_writable, printed_warnings
-from nnpu.cli._options import fit_options, job_options, json_option, label_option, report_option
+from nnpu.cli._arguments import as_prior, check_writable, printed_warnings
 from nnpu.cli._runs import as_command, as_toml, config_option
+from nnpu.cli._shared_options import (
+    fit_options,
+    job_options,
+    json_option,
+    label_option,
+    report_option,
+)
 
 __all__ = ["fit"]
 

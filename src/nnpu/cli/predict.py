@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from nnpu.cli._checks import check_writable
-from nnpu.cli._options import json_option
+from nnpu.cli._arguments import check_writable
+from nnpu.cli._shared_options import json_option
 
 __all__ = ["predict"]
 

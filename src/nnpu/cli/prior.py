@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from nnpu.cli._checks import check_writable, draw, printed_warnings
-from nnpu.cli._options import (
+from nnpu.cli._arguments import check_writable, draw, printed_warnings
+from nnpu.cli._shared_options import (
     drop_option,
     id_option,
     job_options,
@@ -34,7 +34,7 @@ __all__ = ["prior"]
 def prior(data: Path, label: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """Estimate the share of positives in DATA from its labelled and unlabelled rows."""
     from nnpu.table import TablePU
-    from nnpu.table.prior import draw_prior, in_rows
+    from nnpu.table.table_prior import draw_prior, in_rows
 
     check_writable(out)
     job = TablePU(verbose=int(not as_json), **job_options(options))

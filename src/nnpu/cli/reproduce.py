@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from nnpu import __version__
-from nnpu.cli._checks import check_writable, draw
-from nnpu.cli._options import report_option
+from nnpu.cli._arguments import check_writable, draw
+from nnpu.cli._shared_options import report_option
 from nnpu.parameters import check_choice
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from nnpu.cli._checks import check_writable
-from nnpu.cli._options import json_option, seed_option
+from nnpu.cli._arguments import check_writable
+from nnpu.cli._shared_options import json_option, seed_option
 from nnpu.parameters import InputError
 
 __all__ = ["review"]
@@ -42,7 +42,7 @@ def review(model_dir: Path, data: Path, **options: Any) -> None:
     """
     from nnpu.review.sheets import parse_purpose
     from nnpu.table import load_table
-    from nnpu.table.review import review_findings, table_review
+    from nnpu.table.table_review import review_findings, table_review
 
     out, page, answers = options["out"], options["page"], options["answers"]
     if not (out or page or answers):

@@ -9,8 +9,8 @@ one is from it can be computed. `losses` holds ℓ(−g) and its derivatives, `f
 `problem` the objective over blocks of rows, `solve` the solvers and their certificate.
 """
 
-from nnpu.convex.features import BASES, Features, fit_features
-from nnpu.convex.losses import CONVEX_LOSSES, ConvexLoss
+from nnpu.convex.basis import BASES, Features, fit_features
+from nnpu.convex.convex_losses import CONVEX_LOSSES, ConvexLoss
 from nnpu.convex.problem import Problem
 from nnpu.convex.solve import Certificate, Solution, solve_path
 

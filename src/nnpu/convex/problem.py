@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nnpu.convex.features import Features
-    from nnpu.convex.losses import ConvexLoss
+    from nnpu.convex.basis import Features
+    from nnpu.convex.convex_losses import ConvexLoss
 
     Floats = NDArray[np.float64]
 

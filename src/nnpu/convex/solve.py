@@ -22,7 +22,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from nnpu.ambient import plain_torch
-from nnpu.convex.losses import CONVEX_LOSSES, smooth_double_hinge
+from nnpu.convex.convex_losses import CONVEX_LOSSES, smooth_double_hinge
 from nnpu.convex.products import add_gram, column_sums, mirror
 from nnpu.data.blocks import row_blocks
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nnpu.convex.losses import ConvexLoss
+    from nnpu.convex.convex_losses import ConvexLoss
     from nnpu.convex.problem import Evaluation, Problem
 
     Floats = NDArray[np.float64]

@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
 
 from nnpu import metrics
 from nnpu.calibration import ScoreCalibration
-from nnpu.estimators import cuts
+from nnpu.estimators import threshold_choice
 from nnpu.estimators._offset import offset_from_json, offset_to_json
 from nnpu.estimators.features import samples_in_memory, validate
 from nnpu.estimators.labels import encode, fit_labels
@@ -155,7 +155,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         >>> bool(abs(clf.predict_proba(X[s == 0])[:, 1].mean() - 0.3) < 0.05)
         True
         """
-        self.calibration_ = cuts.calibration(self, *self._scored(X, y))
+        self.calibration_ = threshold_choice.calibration(self, *self._scored(X, y))
         return self
 
     def choose_threshold(
@@ -185,7 +185,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
             The cut, and an estimate with its 90 % interval: of the recall if a recall was asked
             for, else of the precision. Both take ``prior_`` as known.
         """
-        chosen = cuts.threshold(self, *self._scored(X, y), at, precision, recall)
+        chosen = threshold_choice.threshold(self, *self._scored(X, y), at, precision, recall)
         self.threshold_ = chosen.value
         return chosen
 
@@ -204,7 +204,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
             π′, the share of positives where the classifier will be used.
         """
         check_is_fitted(self)
-        return cuts.shifted(self, new_prior)
+        return threshold_choice.shifted(self, new_prior)
 
     def score(self, X: Any, y: Any) -> float:
         """Return the PU accuracy under ``prior_`` from PU labels `y`: no true label is needed.
@@ -300,8 +300,8 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         self._offset = offset_from_json(fitted.get("offset"), self.n_features_in_)
         # Folders from before there was a calibration have none.
         calibration = fitted.get("calibration", {"slope": 1.0, "intercept": 0.0})
-        self.calibration_ = cuts.check_calibration(**calibration)
-        self.threshold_ = cuts.check_finite("threshold", fitted.get("threshold", 0.0))
+        self.calibration_ = threshold_choice.check_calibration(**calibration)
+        self.threshold_ = threshold_choice.check_finite("threshold", fitted.get("threshold", 0.0))
         if "feature_names" in fitted:
             names = fitted["feature_names"]
             if len(names) != self.n_features_in_ or not all(isinstance(n, str) for n in names):

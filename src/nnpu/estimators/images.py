@@ -11,7 +11,7 @@ import torch
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from nnpu.data.vectors import as_array
-from nnpu.estimators import cuts
+from nnpu.estimators import threshold_choice
 from nnpu.estimators._image_network import ImageNet, augmentation, channel_scale
 from nnpu.estimators._image_rows import ImageFormat, open_images
 from nnpu.estimators._image_stages import Stages, budget, positive_share
@@ -206,7 +206,7 @@ class ImagePU(BasePUClassifier):
     def _calibrate_on(self, held_out: HeldOut) -> None:
         """Calibrate on the images that were held out, if they can."""
         try:
-            self.calibration_ = cuts.calibration(self, held_out.scores, held_out.codes)
+            self.calibration_ = threshold_choice.calibration(self, held_out.scores, held_out.codes)
         except (InputError, ParameterError) as error:
             warnings.warn(
                 f"The held-out images could not calibrate the probabilities: {error}",
@@ -255,6 +255,6 @@ def _stored_format(stored: Any) -> ImageFormat:
     if found.size > _MOST_PIXELS or not isinstance(found.signed, bool):
         raise ValueError("the format of the images cannot be that")
     check_choice("kind", found.kind, "the model folder", ["bytes", "floats"])
-    cuts.check_finite("low", found.low)
-    cuts.check_finite("high", found.high)
+    threshold_choice.check_finite("low", found.low)
+    threshold_choice.check_finite("high", found.high)
     return found

@@ -12,7 +12,7 @@ from torch import nn
 
 from nnpu.ambient import plain_torch
 from nnpu.data.rows import as_rows
-from nnpu.estimators import cuts
+from nnpu.estimators import threshold_choice
 from nnpu.estimators._weights import arrays_of, weights_for
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.untrusted import check_history
@@ -259,7 +259,7 @@ class PUClassifier(BasePUClassifier):
         scores = predict_scores(self.module_, held_out.rows, index=held_out.index).numpy()
         codes = held_out.s[held_out.index].numpy()
         try:
-            self.calibration_ = cuts.calibration(self, scores, codes)
+            self.calibration_ = threshold_choice.calibration(self, scores, codes)
         except (InputError, ParameterError) as error:
             warnings.warn(
                 f"The held-out rows could not calibrate the probabilities: {error}",

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from nnpu.metrics.sample import PUSample, Shares, rank_curve, shares
+from nnpu.metrics.sample import ScoredSample, Shares, rank_curve, shares
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ESTIMATES", "FORMULAS", "Estimate", "Metric", "of_shares"]
+__all__ = ["ESTIMATES", "FORMULAS", "Metric", "ValueAndVariance", "of_shares"]
 
 
-class Estimate(NamedTuple):
+class ValueAndVariance(NamedTuple):
     """An estimate and its variance."""
 
     value: float
@@ -28,7 +28,7 @@ class Estimate(NamedTuple):
 Formula = Callable[[float, float, float], tuple[float, float, float]]
 
 
-def of_shares(found: Shares, prior: float, function: Formula) -> Estimate:
+def of_shares(found: Shares, prior: float, function: Formula) -> ValueAndVariance:
     """Delta method: a metric of TPR and Q, and what their errors make of it."""
     value, by_tpr, by_q = function(found.tpr, found.q, prior)
     variance = (
@@ -36,7 +36,7 @@ def of_shares(found: Shares, prior: float, function: Formula) -> Estimate:
         + by_q**2 * found.variance_q
         + 2 * by_tpr * by_q * found.covariance
     )
-    return Estimate(value, max(variance, 0.0))
+    return ValueAndVariance(value, max(variance, 0.0))
 
 
 def _recall(tpr: float, q: float, prior: float) -> tuple[float, float, float]:
@@ -73,7 +73,7 @@ def _empty(tpr: float) -> tuple[float, float, float]:
     return (0.0 if tpr == 0 else math.inf), 0.0, 0.0
 
 
-def _roc_auc(sample: PUSample) -> Estimate:
+def _roc_auc(sample: ScoredSample) -> ValueAndVariance:
     """(A − π/2) / (1 − π), with A the AUC of P against the population.
 
     A positive of P beats a row of the population with probability π/2 + (1 − π) AUC. The variance
@@ -91,13 +91,13 @@ def _roc_auc(sample: PUSample) -> Estimate:
         in_q = sample.weights_p / sample.weights_q.sum()
         variance += 2 * np.sum(share_p * (below - a) * in_q * (above_p - a))
     scale = 1 - sample.prior
-    return Estimate((a - sample.prior / 2) / scale, max(float(variance), 0.0) / scale**2)
+    return ValueAndVariance((a - sample.prior / 2) / scale, max(float(variance), 0.0) / scale**2)
 
 
 class Metric(NamedTuple):
     """How a metric is estimated, whether from predictions (else scores), and its greatest value."""
 
-    estimate: Callable[[PUSample], Estimate]
+    estimate: Callable[[ScoredSample], ValueAndVariance]
     binary: bool
     highest: float
 

@@ -17,8 +17,8 @@ from nnpu.prior.result import PriorEstimate
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nnpu.metrics.formulas import Estimate
-    from nnpu.metrics.sample import Prior, PUSample
+    from nnpu.metrics.formulas import ValueAndVariance
+    from nnpu.metrics.sample import Prior, ScoredSample
 
 __all__ = ["contradiction", "interval"]
 
@@ -90,8 +90,11 @@ def interval(
 
 
 def _at_ends(
-    sample: PUSample, prior: PriorEstimate, scale: float, estimate: Callable[[PUSample], Estimate]
-) -> list[Estimate]:
+    sample: ScoredSample,
+    prior: PriorEstimate,
+    scale: float,
+    estimate: Callable[[ScoredSample], ValueAndVariance],
+) -> list[ValueAndVariance]:
     """Return the metric at both ends of the prior's interval, as far as the rows allow them."""
     n = float(sample.weights_q.sum())
     least = float(sample.weights_p.sum()) / n if sample.sampling == "one-sample" else 0.0

@@ -18,8 +18,8 @@ from nnpu.parameters import InputError, ParameterError, Sampling, check_prior, c
 from nnpu.prior.result import PriorEstimate
 
 __all__ = [
-    "PUSample",
     "Prior",
+    "ScoredSample",
     "Shares",
     "prior_value",
     "pu_sample",
@@ -47,7 +47,7 @@ def prior_value(prior: Any, sampling: Any, owner: str) -> float:
 
 
 @dataclass(frozen=True)
-class PUSample:
+class ScoredSample:
     """Rows of P and of the population, with their values and weights."""
 
     values_p: FloatArray
@@ -70,7 +70,7 @@ class PUSample:
 
 def pu_sample(
     s: Any, values: Any, prior: Any, sampling: Any, sample_weight: Any, owner: str, *, binary: bool
-) -> PUSample:
+) -> ScoredSample:
     """Check the arguments of a metric and split the rows."""
     prior, sampling = prior_value(prior, sampling, owner), check_sampling(sampling, owner)
     what = "predictions" if binary else "scores"
@@ -92,7 +92,7 @@ def pu_sample(
     if not of_p.any() or not of_u.any():
         raise InputError(f"{owner} needs labelled (s=1) and unlabelled (s=0) rows.")
     of_q = of_u if sampling == "two-sample" else weights > 0
-    sample = PUSample(values[of_p], values[of_q], weights[of_p], weights[of_q], prior, sampling)
+    sample = ScoredSample(values[of_p], values[of_q], weights[of_p], weights[of_q], prior, sampling)
     labelled = sample.weights_p.sum() / sample.weights_q.sum()
     if sampling == "one-sample" and prior <= labelled:
         raise ParameterError(
@@ -112,7 +112,7 @@ class Shares(NamedTuple):
     covariance: float
 
 
-def shares(sample: PUSample) -> Shares:
+def shares(sample: ScoredSample) -> Shares:
     """Estimate TPR and Q.
 
     The variances are binomial, of shares drawn one row towards the middle, so that a share of
@@ -125,7 +125,7 @@ def shares(sample: PUSample) -> Shares:
     return with_errors(tpr, q, sample)
 
 
-def with_errors(tpr: float, q: float, sample: PUSample) -> Shares:
+def with_errors(tpr: float, q: float, sample: ScoredSample) -> Shares:
     """Add to TPR and Q, however they were counted, the errors that a sample of this size has."""
     variance_tpr, variance_q = _binomial(tpr, sample.n_p), _binomial(q, sample.n_q)
     joint = sample.sampling == "one-sample"

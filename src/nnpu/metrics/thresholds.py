@@ -15,7 +15,7 @@ from nnpu.parameters import check_prior, check_sampling
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from nnpu.metrics.sample import PUSample
+    from nnpu.metrics.sample import ScoredSample
 
 __all__ = ["possible_prior", "threshold_grid", "threshold_table"]
 
@@ -68,7 +68,7 @@ def _above(scores: NDArray[np.float64], cuts: NDArray[np.float64]) -> NDArray[np
     return scores.size - np.searchsorted(np.sort(scores), cuts, side="right")
 
 
-def _row(cut: float, above_p: int, above_q: int, sample: PUSample) -> dict[str, float]:
+def _row(cut: float, above_p: int, above_q: int, sample: ScoredSample) -> dict[str, float]:
     n_p, n_q = sample.values_p.size, sample.values_q.size
     found = with_errors(above_p / n_p, above_q / n_q, sample)
     margin = _Z90 * math.sqrt(found.variance_q) * n_q

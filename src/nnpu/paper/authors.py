@@ -19,7 +19,7 @@ import numpy as np
 
 from nnpu.data import load
 from nnpu.paper.presets import FIGURE_2
-from nnpu.paper.runner import Run, run_one
+from nnpu.paper.runner import ExperimentRun, run_one
 from nnpu.paper.settings import NNPU, UPU
 from nnpu.parameters import InputError
 
@@ -83,7 +83,7 @@ def _our_seconds(epochs: int) -> float:
     def seconds(n: int) -> float:
         start = time.perf_counter()
         for method in (NNPU, UPU):
-            run_one(Run(replace(setting, epochs=n), method, 0, 0))
+            run_one(ExperimentRun(replace(setting, epochs=n), method, 0, 0))
         return time.perf_counter() - start
 
     return (-seconds(1) + seconds(1 + epochs)) / epochs

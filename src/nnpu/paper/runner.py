@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from nnpu.paper.results import Row
     from nnpu.paper.settings import Method, Setting
 
-__all__ = ["Run", "at_hand", "run_all", "run_one"]
+__all__ = ["ExperimentRun", "at_hand", "run_all", "run_one"]
 
 _CURVES = (
     "train_risk",
@@ -62,7 +62,7 @@ _CURVES = (
 
 
 @dataclass(frozen=True)
-class Run:
+class ExperimentRun:
     """One method on one sampling of a setting."""
 
     setting: Setting
@@ -109,7 +109,7 @@ def run_all(
     return [row for run in runs for row in read_results(folder / run.file_name)]
 
 
-def _finish(run: Run, folder: Path, verbose: int = 0) -> None:
+def _finish(run: ExperimentRun, folder: Path, verbose: int = 0) -> None:
     """Make the file of a run, unless it is there; remove what is left of its checkpoints."""
     path = folder / run.file_name
     # The paper shuffles the whole sample, also where a block shuffle would be quicker.
@@ -118,7 +118,7 @@ def _finish(run: Run, folder: Path, verbose: int = 0) -> None:
             write_results(path, run_one(run, training=training, verbose=verbose))
 
 
-def _run_in_processes(runs: Sequence[Run], folder: Path, jobs: int, verbose: int) -> None:
+def _run_in_processes(runs: Sequence[ExperimentRun], folder: Path, jobs: int, verbose: int) -> None:
     """Finish the runs, `jobs` at a time; an interruption ends them all, each with a checkpoint."""
     threads = max(1, torch.get_num_threads() // jobs)
     pool = ProcessPoolExecutor(
@@ -147,21 +147,21 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _finish_in_pool(run: Run, folder: Path) -> None:
+def _finish_in_pool(run: ExperimentRun, folder: Path) -> None:
     try:
         _finish(run, folder)
     except KeyboardInterrupt:  # the checkpoint is written; no other run is to begin here
         os._exit(130)
 
 
-def _runs(settings: Sequence[Setting], seed: int) -> Iterator[Run]:
+def _runs(settings: Sequence[Setting], seed: int) -> Iterator[ExperimentRun]:
     for setting in settings:
         for sampling in range(setting.samplings):
             for method in setting.methods:
-                yield Run(setting, method, sampling, seed)
+                yield ExperimentRun(setting, method, sampling, seed)
 
 
-def _say(progress: str, run: Run) -> None:
+def _say(progress: str, run: ExperimentRun) -> None:
     what = f"{run.setting.title}, {run.method.name}, sampling {run.sampling + 1}"
     print(f"{progress}: {what}", file=sys.stderr, flush=True)
 
@@ -198,12 +198,12 @@ def at_hand(settings: Sequence[Setting]) -> tuple[list[Setting], dict[str, str]]
     return found, missing
 
 
-def run_one(run: Run, *, training: Training | None = None, verbose: int = 0) -> list[Row]:
+def run_one(run: ExperimentRun, *, training: Training | None = None, verbose: int = 0) -> list[Row]:
     """Train one method on one sampling and return its curves, one row per epoch and curve.
 
     Parameters
     ----------
-    run : Run
+    run : ExperimentRun
         What to train.
     training : Training, optional
         Options such as where to keep checkpoints.

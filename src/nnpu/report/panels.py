@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nnpu.report.figure import Curve, Panel
-from nnpu.report.prior import ratio_panel
+from nnpu.report.prior_picture import ratio_panel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

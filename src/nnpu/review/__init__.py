@@ -6,13 +6,13 @@ and accuracy with intervals that assume nothing about the model. `recalibrate`, 
 reads them back.
 """
 
+from nnpu.review.audits import Audit, Estimate, audit, curves
 from nnpu.review.costs import Cut, least_cost
 from nnpu.review.draws import PURPOSES, Draw, draw
-from nnpu.review.figures import Audit, Estimate, audit, curves
+from nnpu.review.labelling_check import ScarCheck, scar_check
 from nnpu.review.learning import KnownRows, Recalibration, known_rows, recalibrate
 from nnpu.review.reviewers import Agreement, agreement
 from nnpu.review.rounds import Review
-from nnpu.review.scar import ScarCheck, scar_check
 
 __all__ = [
     "PURPOSES",

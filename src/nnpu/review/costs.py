@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nnpu.parameters import check_number
+from nnpu.review.audits import Estimate
 from nnpu.review.draws import FloatArray, as_probability
-from nnpu.review.figures import Estimate
 from nnpu.review.learning import recalibrate
 from nnpu.review.totals import Answered, collect
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from nnpu.data.vectors import as_floats
 from nnpu.parameters import InputError
-from nnpu.review.figures import Estimate
+from nnpu.review.audits import Estimate
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -10,8 +10,8 @@ import numpy as np
 from nnpu.data.vectors import as_array
 from nnpu.files import write_text
 from nnpu.parameters import InputError
+from nnpu.review.audits import Audit, audit
 from nnpu.review.draws import Draw, FloatArray, Purpose, as_probability, draw
-from nnpu.review.figures import Audit, audit
 from nnpu.review.page import page_text
 from nnpu.review.reviewers import Agreement, agreement
 from nnpu.review.sheets import Sheet, Stamp, cells, digest, read_sheets, sheet_text

@@ -6,7 +6,7 @@ partial risks of a mixed mini-batch, and `Risk` objects that turn them into a va
 an objective to differentiate.
 """
 
-from nnpu.risk.estimates import AnyLoss, nnpu_risk, pn_risk, upu_risk, upu_risk_symmetric
+from nnpu.risk.functions import AnyLoss, nnpu_risk, pn_risk, upu_risk, upu_risk_symmetric
 from nnpu.risk.kinds import (
     RISKS,
     AbsoluteRisk,

@@ -4,9 +4,9 @@
 """
 
 from nnpu.table.folder import load, load_table
-from nnpu.table.labelled import as_batch
-from nnpu.table.models import MODELS, named_model
+from nnpu.table.named_models import MODELS, named_model
 from nnpu.table.predictions import write_predictions
+from nnpu.table.reading import as_batch
 from nnpu.table.table_pu import TablePU
 
 __all__ = [

@@ -12,7 +12,7 @@ from nnpu.estimators.evaluation import evaluate
 from nnpu.estimators.ranking import Ranking
 from nnpu.parameters import InputError, ParameterError
 from nnpu.table.columns import ColumnPlan
-from nnpu.table.models import takes_raw
+from nnpu.table.named_models import takes_raw
 from nnpu.table.table_pu import TablePU
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from nnpu.estimators.evaluation import prior_interval
 from nnpu.files import partial_folder
 from nnpu.launch import is_first
 from nnpu.parameters import ParameterError
-from nnpu.table.models import named_model
+from nnpu.table.named_models import named_model
 from nnpu.table.pages import fit_page
 
 if TYPE_CHECKING:

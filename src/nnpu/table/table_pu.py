@@ -20,11 +20,11 @@ from nnpu.parameters import (
     check_number,
     check_sampling,
 )
-from nnpu.table._say import say
+from nnpu.table._messages import say
 from nnpu.table.columns import find_column, fit_columns
 from nnpu.table.holdout import LEAST_LABELLED, as_time, set_aside
-from nnpu.table.labelled import as_batch, check_labels, is_path, read_labels, row_names
-from nnpu.table.models import features_for, prepared, watched
+from nnpu.table.named_models import features_for, prepared, watched
+from nnpu.table.reading import as_batch, check_labels, is_path, read_labels, row_names
 
 if TYPE_CHECKING:
     import os
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from nnpu.estimators.evaluation import Evaluation
     from nnpu.report.html import Page
     from nnpu.table.columns import ColumnPlan
-    from nnpu.table.prior import TablePrior
+    from nnpu.table.table_prior import TablePrior
 
 __all__ = ["SAMPLING_LINES", "TablePU"]
 
@@ -169,7 +169,7 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def estimate_prior(self, table: Any, s: Any) -> TablePrior:
         """Estimate the share of positives in a table, without fitting a model."""
         from nnpu.prior import estimate_prior
-        from nnpu.table.prior import TablePrior
+        from nnpu.table.table_prior import TablePrior
 
         self._check_parameters()
         self._say(SAMPLING_LINES[self.sampling])

@@ -17,7 +17,6 @@ from nnpu.estimators._kinds import as_numbers
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.ensemble import state
 from nnpu.estimators.ensemble.designs import Dense, fit_dense
-from nnpu.estimators.ensemble.folds import Folds, Trial, make_folds, p_against_u, refit, try_member
 from nnpu.estimators.ensemble.inputs import (
     Levels,
     check_matrix,
@@ -26,9 +25,10 @@ from nnpu.estimators.ensemble.inputs import (
     fit_columns,
     frame_levels,
 )
+from nnpu.estimators.ensemble.member_scorers import Scorer, View
 from nnpu.estimators.ensemble.members import MEMBERS, Task
 from nnpu.estimators.ensemble.rules import excluded
-from nnpu.estimators.ensemble.scorers import Scorer, View
+from nnpu.estimators.ensemble.trials import Folds, Trial, make_folds, p_against_u, refit, try_member
 from nnpu.estimators.ensemble.weights import find_weights
 from nnpu.parameters import InputError, ParameterError, check_choice, check_count, shown
 

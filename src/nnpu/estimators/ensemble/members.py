@@ -17,7 +17,7 @@ from scipy.special import logit
 
 from nnpu.boosting import kl_round
 from nnpu.estimators.ensemble.designs import fit_expansion
-from nnpu.estimators.ensemble.scorers import (
+from nnpu.estimators.ensemble.member_scorers import (
     BoostedScorer,
     ForestScorer,
     KernelScorer,

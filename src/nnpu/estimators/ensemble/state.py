@@ -9,8 +9,8 @@ import numpy as np
 
 from nnpu.estimators.ensemble.designs import Dense
 from nnpu.estimators.ensemble.inputs import Columns
+from nnpu.estimators.ensemble.member_scorers import from_arrays
 from nnpu.estimators.ensemble.members import MEMBERS
-from nnpu.estimators.ensemble.scorers import from_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

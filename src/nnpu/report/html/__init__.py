@@ -7,7 +7,7 @@ from nnpu.report.html.answers import (
     rows_section,
     verdict_section,
 )
-from nnpu.report.html.costs import costs_section
+from nnpu.report.html.cost_explorer import costs_section
 from nnpu.report.html.document import Page, Section, render
 from nnpu.report.html.explorer import explorer_section, scenarios_table
 from nnpu.report.html.sections import (

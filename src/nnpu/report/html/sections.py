@@ -188,7 +188,7 @@ def prior_section(
     message : str
         The estimate in words, or that it was given.
     panel : Panel, optional
-        What `nnpu.report.prior.ratio_panel` made.
+        What `nnpu.report.prior_picture.ratio_panel` made.
     scenarios : Html, optional
         What `scenarios_table` made.
     """

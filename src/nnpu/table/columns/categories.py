@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from nnpu.table.columns.base import Block, Column, Dropped, Reading
 from nnpu.table.columns.cells import distinct
+from nnpu.table.columns.column import Block, Column, Dropped, Reading
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from nnpu.parameters import InputError
-from nnpu.table.columns.base import Block, Column, Dropped, Reading, as_features, check_unreadable
 from nnpu.table.columns.cells import as_text, counted, is_missing_word, is_string, is_temporal
+from nnpu.table.columns.column import Block, Column, Dropped, Reading, as_features, check_unreadable
 from nnpu.table.columns.numbers import as_numbers
 from nnpu.table.columns.spellings import DAY, day_first, spelled_dates, stored_dates
 

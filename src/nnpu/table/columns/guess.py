@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.table.columns.base import TOLERATED, percent
 from nnpu.table.columns.cells import (
     as_text,
     check_type,
@@ -16,7 +15,8 @@ from nnpu.table.columns.cells import (
     is_string,
     is_temporal,
 )
-from nnpu.table.columns.kinds import (
+from nnpu.table.columns.column import TOLERATED, percent
+from nnpu.table.columns.column_kinds import (
     MOST_CATEGORIES,
     Boolean,
     Category,

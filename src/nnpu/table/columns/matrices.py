@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from nnpu.parameters import InputError
-from nnpu.table.columns.base import Block, Column, Reading
+from nnpu.table.columns.column import Block, Column, Reading
 
 __all__ = ["Matrix"]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from nnpu.parameters import InputError
-from nnpu.table.columns.base import Block, Column, Dropped, Reading, as_features, check_unreadable
 from nnpu.table.columns.cells import as_text, counted, is_missing_word, is_string
+from nnpu.table.columns.column import Block, Column, Dropped, Reading, as_features, check_unreadable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from nnpu.parameters import InputError
-from nnpu.table.columns.base import Block, Column, Reading, as_features
 from nnpu.table.columns.cells import distinct, is_missing_word, is_string
+from nnpu.table.columns.column import Block, Column, Reading, as_features
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,8 +11,8 @@ from scipy import sparse
 
 from nnpu.parameters import InputError
 from nnpu.table.columns.cells import is_plain
+from nnpu.table.columns.column_kinds import KINDS, Column, Directions, Dropped, Id, Matrix, Text
 from nnpu.table.columns.guess import fit_column, is_id, is_unique
-from nnpu.table.columns.kinds import KINDS, Column, Directions, Dropped, Id, Matrix, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.data.streams import Batch
-    from nnpu.table.columns.kinds import Block, Reading
+    from nnpu.table.columns.column_kinds import Block, Reading
 
 __all__ = ["ColumnPlan", "find_column", "fit_columns"]
 

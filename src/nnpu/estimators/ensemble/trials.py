@@ -17,8 +17,8 @@ from nnpu.parameters import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nnpu.estimators.ensemble.member_scorers import Scorer
     from nnpu.estimators.ensemble.members import Member, Task
-    from nnpu.estimators.ensemble.scorers import Scorer
 
 __all__ = ["Folds", "Trial", "make_folds", "p_against_u", "refit", "try_member"]
 

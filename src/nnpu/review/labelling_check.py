@@ -9,8 +9,8 @@ import numpy as np
 from scipy.stats import norm
 
 from nnpu.parameters import InputError
+from nnpu.review.audits import Estimate
 from nnpu.review.draws import as_probability
-from nnpu.review.figures import Estimate
 from nnpu.review.totals import collect
 
 if TYPE_CHECKING:

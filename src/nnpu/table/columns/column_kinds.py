@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nnpu.table.columns.base import Block, Column, Dropped, Id, Reading
 from nnpu.table.columns.categories import MOST_CATEGORIES, Category
+from nnpu.table.columns.column import Block, Column, Dropped, Id, Reading
 from nnpu.table.columns.dates import Date
 from nnpu.table.columns.matrices import Matrix
 from nnpu.table.columns.numbers import Number

@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.review import Audit, Review, curves, least_cost, scar_check
-from nnpu.review.figures import FIGURES
-from nnpu.table.labelled import as_batch, check_labels, read_labels
+from nnpu.review.audits import FIGURES
+from nnpu.table.reading import as_batch, check_labels, read_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
