@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test slow torture fuzz audit oldest newest lint types docs check format clean
+.PHONY: demo test slow torture fuzz audit oldest newest python coverage release lint types docs check format clean
 
 demo: .venv/ready  ## PN, uPU and nnPU on digits: a table, a picture
 	$(BIN)/nnpu demo --out nnpu-demo
@@ -36,6 +36,21 @@ oldest: .venv-oldest/ready  ## the tests with the oldest supported versions
 
 newest: .venv-newest/ready  ## the tests with the newest versions that the index has
 	OMP_NUM_THREADS=1 .venv-newest/bin/python -m pytest -q
+
+INTERPRETER ?= python3.13
+python: .venv-$(INTERPRETER)/ready  ## the tests with another INTERPRETER
+	OMP_NUM_THREADS=1 .venv-$(INTERPRETER)/bin/python -m pytest -q
+
+coverage: .venv/ready  ## which lines the tests reach
+	OMP_NUM_THREADS=1 $(BIN)/coverage run -m pytest -q
+	$(BIN)/coverage report
+
+release: .venv/ready  ## build the archive and the wheel, and try the wheel in an empty environment
+	rm -rf dist .venv-wheel
+	$(BIN)/hatchling build
+	$(PYTHON) -m venv .venv-wheel
+	.venv-wheel/bin/pip install --quiet dist/*.whl
+	cd dist && ../.venv-wheel/bin/python ../benchmarks/wheel.py
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -77,6 +92,11 @@ format: .venv/ready
 	PIP_CONSTRAINT=constraints-oldest.txt .venv-oldest/bin/pip install --quiet --editable '.[dev]'
 	touch $@
 
+.venv-$(INTERPRETER)/ready: pyproject.toml constraints.txt
+	$(INTERPRETER) -m venv .venv-$(INTERPRETER)
+	.venv-$(INTERPRETER)/bin/pip install --quiet --editable '.[dev]'
+	touch $@
+
 # But for torch, whose newest build would bring CUDA along.
 .venv-newest/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-newest
@@ -84,4 +104,4 @@ format: .venv/ready
 	touch $@
 
 clean:
-	rm -rf .venv .venv-* nnpu-demo fuzz-findings docs/_build docs/api docs/gallery
+	rm -rf .venv .venv-* dist nnpu-demo fuzz-findings docs/_build docs/api docs/gallery

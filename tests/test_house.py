@@ -160,6 +160,13 @@ def test_the_package_is_typed():
     assert (SOURCE / "py.typed").exists()
 
 
+def test_the_citation_has_the_version_of_the_package():
+    import nnpu
+
+    text = (SOURCE.parents[1] / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {nnpu.__version__}\n" in text
+
+
 def run(*arguments: str) -> str:
     command = [sys.executable, *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
