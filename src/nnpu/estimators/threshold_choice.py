@@ -14,6 +14,7 @@ from nnpu.calibration import (
     ScoreCalibration,
     Threshold,
     fit_calibration,
+    least_regret_cut,
     threshold_at_prior,
     threshold_for,
 )
@@ -32,7 +33,14 @@ if TYPE_CHECKING:
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.estimators.labels import Labels
 
-__all__ = ["calibration", "check_calibration", "check_finite", "shifted", "threshold"]
+__all__ = [
+    "calibration",
+    "check_calibration",
+    "check_finite",
+    "prior_ends",
+    "shifted",
+    "threshold",
+]
 
 Classifier = TypeVar("Classifier", bound="BasePUClassifier")
 
@@ -77,15 +85,45 @@ def threshold(
     if at is None:
         cut = threshold_for(scores_p, scores_u, precision=precision, recall=recall, **setting)
         return cut._replace(value=_just_below(cut.value))
-    if check_choice("at", at, owner, ["prior", "half"]) == "prior":
+    if check_choice("at", at, owner, ["prior", "half", "regret"]) == "prior":
         value = _just_below(threshold_at_prior(scores_p, scores_u, **setting))
-    else:
+    elif at == "half":
         value = _half(classifier.calibration_)
+    else:
+        value = _least_regret(classifier, scores_p, scores_u)
     predictions = scores.astype(np.float64) > value
     estimate = metrics.pu_precision(codes, predictions, **setting)
     return Threshold(
         value, estimate, *metrics.interval("pu_precision", codes, predictions, **setting)
     )
+
+
+def _least_regret(
+    classifier: BasePUClassifier, scores_p: NDArray[np.float32], scores_u: NDArray[np.float32]
+) -> float:
+    one_sample = classifier.sampling == "one-sample"
+    population = np.concatenate([scores_p, scores_u]) if one_sample else scores_u
+    ends = prior_ends(classifier, scores_p.size / population.size if one_sample else 0.0)
+    fitted = (
+        fit_calibration(scores_p, scores_u, prior=end, sampling=classifier.sampling) for end in ends
+    )
+    return least_regret_cut(population, *fitted)
+
+
+def prior_ends(classifier: BasePUClassifier, labelled: float) -> tuple[float, float]:
+    """Return the limits of the prior's interval, as far inside of (labelled share, 1) as it goes.
+
+    The estimate is of P ∪ U; known negatives make the classifier's prior a part of it. A prior
+    that was given is both limits.
+    """
+    estimate, prior = classifier.prior_estimate_, classifier.prior_
+    if estimate is None:
+        return prior, prior
+    scale, room = prior / estimate.value, 1e-3 * (1 - labelled)
+    low, high = (
+        min(max(end * scale, labelled + room), 1 - room) for end in (estimate.low, estimate.high)
+    )
+    return min(low, prior), max(high, prior)
 
 
 def shifted(classifier: Classifier, new_prior: float) -> Classifier:

@@ -11,10 +11,11 @@ import scipy.sparse as sp
 from scipy.special import expit, logit
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from nnpu.calibration import ScoreCalibration, fit_calibration
+from nnpu.calibration import ScoreCalibration, fit_calibration, least_regret_cut
 from nnpu.data.vectors import as_array
 from nnpu.estimators._kinds import as_numbers
 from nnpu.estimators.base import BasePUClassifier
+from nnpu.estimators.cuts import prior_ends
 from nnpu.estimators.ensemble import state
 from nnpu.estimators.ensemble.designs import Dense, fit_dense
 from nnpu.estimators.ensemble.inputs import (
@@ -286,10 +287,18 @@ class EnsemblePU(BasePUClassifier):
         return mixed
 
     def _finish(self, log_odds: NDArray[np.float64], s: NDArray[np.int8]) -> None:
-        """Calibrate the mixture and cut at one half; say so if nothing was learned."""
+        """Calibrate the mixture and cut where least can be lost; say so if nothing was learned.
+
+        That is at one half, unless the prior is an estimate: then its interval decides.
+        """
         slope, intercept = _calibrated(log_odds, s, self.prior_, self.sampling)
         self.calibration_ = ScoreCalibration(slope, intercept)
         self.threshold_ = -intercept / slope
+        if self.prior_estimate_ is not None:
+            population = log_odds if self.sampling == "one-sample" else log_odds[s == 0]
+            ends = prior_ends(self, float(s.mean()) if self.sampling == "one-sample" else 0.0)
+            fitted = (_calibrated(log_odds, s, end, self.sampling) for end in ends)
+            self.threshold_ = least_regret_cut(population, *(ScoreCalibration(*f) for f in fitted))
         if p_against_u(log_odds, s) <= 0.5:
             warnings.warn(
                 "Out of fold, labelled rows score no higher than unlabelled ones: nothing was "
