@@ -3,7 +3,7 @@
 python benchmarks/estimated.py run [--role choose|verdict] [--out FILE]
 python benchmarks/estimated.py summary [--out FILE]
 
-The tables and draws of `benchmarks/prior.py suite`. A fifth of P and of U is set aside, as `TablePU`
+The tables and draws of `benchmarks/prior.py suite`. A fifth of the rows is set aside, as `TablePU`
 does, and `evaluate` judges `EnsemblePU(prior="auto")` by it. The truth comes from test rows. The
 same classifier with the true prior stands beside it; both share the members that need no prior.
 `run` appends to FILE and goes on where it stopped.

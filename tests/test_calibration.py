@@ -8,7 +8,9 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from nnpu.calibration import (
+    ScoreCalibration,
     fit_calibration,
+    least_regret_cut,
     posterior,
     shift_prior,
     shift_threshold,
@@ -157,3 +159,46 @@ def test_shift_threshold_makes_the_same_decisions():
     p = np.linspace(0.01, 0.99, 99)
     cut = shift_threshold(0.37, 0.3, 0.7)
     assert np.array_equal(p >= cut, shift_prior(p, 0.3, 0.7) >= 0.37)
+
+
+def test_least_regret_cut_is_the_most_accurate_one_where_the_prior_is_known():
+    scores = np.linspace(-4, 4, 8001)
+    known = ScoreCalibration(2.0, -1.0)
+    assert least_regret_cut(scores, known, known) == pytest.approx(0.5, abs=0.001)
+
+
+def test_least_regret_cut_equates_the_losses_at_both_ends():
+    """By brute force over all cuts, from the accuracies that the two calibrations imply."""
+    scores = np.sort(np.random.default_rng(0).normal(0, 2, 500))
+    at_low, at_high = ScoreCalibration(0.8, -1.5), ScoreCalibration(1.2, 1.0)
+
+    def accuracy(calibration, cut):
+        p = calibration(scores)
+        return np.where(scores > cut, p, 1 - p).mean()
+
+    cuts = np.r_[-99, (scores[1:] + scores[:-1]) / 2, 99]
+    worst = np.max(
+        [
+            max(accuracy(each, cut) for cut in cuts)
+            - np.array([accuracy(each, cut) for cut in cuts])
+            for each in (at_low, at_high)
+        ],
+        axis=0,
+    )
+    assert least_regret_cut(scores, at_low, at_high) == pytest.approx(cuts[np.argmin(worst)])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_least_regret_cut_never_loses_against_the_more_likely_class(sign):
+    """At the end nearer to 0 (or 1) no region is worth flagging (or leaving out)."""
+    scores = np.linspace(-1, 1, 401)
+    far, near = ScoreCalibration(1.0, -3.0 * sign), ScoreCalibration(1.0, -0.6 * sign)
+    cut = least_regret_cut(scores, *((far, near) if sign > 0 else (near, far)))
+    flagged = scores > cut
+    assert flagged.mean() == (0.0 if sign > 0 else 1.0)
+
+
+def test_least_regret_cut_keeps_equal_scores_together():
+    scores = np.repeat([0.0, 1.0], 50)
+    cut = least_regret_cut(scores, ScoreCalibration(4.0, -2.5), ScoreCalibration(4.0, -1.5))
+    assert cut == 0.5

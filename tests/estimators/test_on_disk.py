@@ -161,24 +161,21 @@ def test_labels_and_features_must_fit_the_rows(tmp_path, quick, sample, table):
         LinearPU(0.4).fit(rows, sample.s)
 
 
-@pytest.mark.parametrize("two_samples", [True, False])
-def test_the_prior_of_a_large_table_is_estimated_from_part_of_it(monkeypatch, two_samples):
-    """8 rows of 2 features are 64 bytes. 100 rows of P, 300 of U, and 100 known negatives."""
+def test_the_prior_of_a_large_table_is_estimated_from_part_of_it(monkeypatch):
+    """8 bytes a row. Few labelled rows are all kept; wide rows are limited by their bytes."""
     x = np.arange(1_000, dtype=np.float32).reshape(500, 2)
     codes = np.repeat([1, 0, -1], [100, 300, 100])
-    everything = features.samples_in_memory(x, codes, two_samples=two_samples, seed=0)
-    assert np.array_equal(everything[0], x[:100])
-    assert np.array_equal(everything[1], x[100:400])
-    monkeypatch.setattr(features, "_LARGE", 1_000)
-    monkeypatch.setattr(features, "_ENOUGH", 8 * 240)
-    p, u = features.samples_in_memory(x, codes, two_samples=two_samples, seed=0)
-    assert set(p[:, 0]) <= set(x[:100, 0])
-    assert set(u[:, 0]) <= set(x[100:400, 0])
-    if two_samples:
-        assert (len(p), len(u)) == (100, 120)
-    else:  # a quarter of the drawn rows are P, give or take four standard deviations
-        assert len(p) + len(u) == 240
-        assert abs(len(p) - 60) < 22
+    p, u = features.prior_rows(x, codes, 0)
+    assert np.array_equal(p, np.arange(100))
+    assert np.array_equal(u, np.arange(100, 400))
+    monkeypatch.setattr(features, "MOST_ROWS", 120)
+    p, u = features.prior_rows(x, codes, 0)
+    assert np.array_equal(p, np.arange(100))
+    assert len(u) == 120
+    assert set(u) <= set(range(100, 400))
+    assert np.array_equal(features.rows_of(x, p), x[:100])
+    monkeypatch.setattr(features, "_ENOUGH", 8 * 50)
+    assert [len(rows) for rows in features.prior_rows(x, codes, 0)] == [50, 50]
 
 
 MEMORY = """

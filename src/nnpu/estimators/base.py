@@ -5,7 +5,6 @@ A subclass says only how scores are fitted (`_fit_scores`) and computed (`_score
 
 from __future__ import annotations
 
-import re
 import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Self
@@ -22,8 +21,8 @@ from nnpu import metrics
 from nnpu.calibration import ScoreCalibration
 from nnpu.estimators import threshold_choice
 from nnpu.estimators._offset import offset_from_json, offset_to_json
-from nnpu.estimators.features import samples_in_memory, validate
-from nnpu.estimators.labels import encode, fit_labels
+from nnpu.estimators.features import prior_rows, rows_of, validate
+from nnpu.estimators.labels import encode, fit_groups, fit_labels, stored_classes
 from nnpu.estimators.notebook import NotebookBox
 from nnpu.parameters import ParameterError, check_count, check_prior, check_sampling
 from nnpu.prior import PriorEstimate, estimate_prior
@@ -63,8 +62,9 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     sampling: str
     random_state: Any
     _offset: NDArray[np.float64] | None = None  # what is subtracted from the columns of X
+    _groups: NDArray[np.intp] | None = None  # of the rows, while they are fitted
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
         """Fit from labelled positives and unlabelled rows.
 
         Parameters
@@ -75,6 +75,9 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         y : array-like of shape (n,)
             The PU labels s, under the name that scikit-learn wants. Two values: the greater is
             labelled positive, the other unlabelled. Exactly {−1, 0, 1}: −1 is a known negative.
+        groups : array-like of shape (n,), optional
+            Rows with equal values (the visits of one patient) are never in two folds: not where
+            the prior is estimated, nor where a model is calibrated out of fold.
 
         Returns
         -------
@@ -83,6 +86,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         self._check_parameters()
         X, s = self._validate(X, y)
         self.classes_, codes = fit_labels(s)
+        self._groups = fit_groups(groups, len(codes), type(self).__name__)
         self._known_negatives = bool(np.any(codes == -1))
         self._check_labels(codes)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -91,6 +95,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         self.prior_ = self._find_prior(X, codes, seed)
         self.calibration_, self.threshold_ = ScoreCalibration(1.0, 0.0), 0.0
         self._fit_scores(X, codes, seed)
+        self._groups = None
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
@@ -239,9 +244,14 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         """Say who does not use known negatives, and what to do; empty if they are used."""
         return ""
 
-    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any]:
-        """Return what the prior is estimated from: rows, or scores, of P and of U."""
-        return samples_in_memory(X, codes, two_samples=self.sampling == "two-sample", seed=seed)
+    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any, Any]:
+        """Return what the prior is estimated from: rows of P and of U, and the groups of both.
+
+        Or scores made by models that have not seen these rows, and None.
+        """
+        p, u = prior_rows(X, codes, seed)
+        groups = None if self._groups is None else (self._groups[p], self._groups[u])
+        return rows_of(X, p), rows_of(X, u), groups
 
     def _positive(self, X: Any) -> NDArray[np.bool_]:
         # In float64: NumPy would round the threshold to the type of the scores.
@@ -293,7 +303,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     ) -> None:
         """Take on what `_state` gave."""
         owner = type(self).__name__
-        self.classes_ = _stored_classes(fitted["classes"], fitted["classes_dtype"])
+        self.classes_ = stored_classes(fitted["classes"], fitted["classes_dtype"])
         self._known_negatives = fitted["known_negatives"] is True
         self.prior_ = check_prior(fitted["prior"], owner)
         estimate = fitted.get("prior_estimate")
@@ -368,8 +378,14 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
             return float(self.prior)
         if self._unlabelled_is_negative():  # then nothing is hidden
             return float(np.mean(codes == 1))
+        x_p, x_u, groups = self._prior_samples(X, codes, seed)
         self.prior_estimate_ = estimate_prior(
-            *self._prior_samples(X, codes, seed), sampling=self.sampling, random_state=seed
+            x_p,
+            x_u,
+            sampling=self.sampling,
+            random_state=seed,
+            groups=groups,
+            counts=(int(np.sum(codes == 1)), int(np.sum(codes == 0))),
         )
         if self.sampling == "one-sample":  # from P ∪ U to the whole sample
             return self.prior_estimate_.value * float(np.mean(codes >= 0))
@@ -381,18 +397,3 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self._allows_missing()
         return tags
-
-
-def _stored_classes(classes: Any, dtype: Any) -> NDArray[Any]:
-    """Return the two classes of a model folder; only plain numbers and texts are let in."""
-    fault = TypeError(f"classes cannot be {str(classes)[:50]} of the type {str(dtype)[:50]!r}")
-    if not isinstance(dtype, str) or not isinstance(classes, list) or len(classes) != 2:
-        raise fault
-    strings = all(isinstance(value, str) for value in classes)
-    pattern = r"\|O|[<>]U[0-9]{1,4}" if strings else r"\|b1|\|[iu]1|[<>]([iu][248]|f[248])"
-    if not re.fullmatch(pattern, dtype):
-        raise fault
-    result = np.array(classes, dtype=dtype)
-    if not result[0] < result[1]:
-        raise fault
-    return result

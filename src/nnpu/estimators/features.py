@@ -14,16 +14,16 @@ from nnpu.data.vectors import as_array
 from nnpu.estimators._kinds import as_numbers
 from nnpu.estimators._offset import centred, check_dense, find_offset, warn_of_lost_digits
 from nnpu.parameters import InputError
+from nnpu.prior.scores import MOST_ROWS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.estimators.labels import Labels
 
-__all__ = ["samples_in_memory", "validate"]
+__all__ = ["prior_rows", "rows_of", "validate"]
 
-_LARGE = 1 << 30  # bytes: a prior is estimated from all rows of a table that takes no more
-_ENOUGH = 1 << 28  # bytes of a larger one that are drawn for it
+_ENOUGH = 1 << 28  # bytes of P, and of U, that are held in memory to estimate the prior
 
 
 def validate(estimator: Any, X: Any, s: Any = "no_validation") -> Any:
@@ -145,40 +145,27 @@ def _check_taken(estimator: Any, rows: Rows) -> None:
         )
 
 
-def samples_in_memory(
-    X: Any, codes: Labels, *, two_samples: bool, seed: int
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the rows of P and of U; of a table of more than 1 GiB, 256 MiB drawn at random.
+def prior_rows(X: Any, codes: Labels, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows of P and of U from which the prior is estimated, in order.
 
-    Parameters
-    ----------
-    X : ndarray, CSR matrix or Rows
-        Validated features.
-    codes : ndarray
-        1 labelled, 0 unlabelled, −1 known negative.
-    two_samples : bool
-        P and U may be drawn separately, up to half of the rows from each; else together, so that
-        their shares stay.
-    seed : int
-        Decides what is drawn.
+    At most 20,000 of each, drawn at random, or fewer if they are so wide that these would take
+    more than 256 MiB. Few labelled rows are all kept, however many unlabelled ones there are.
+
+    Examples
+    --------
+    >>> prior_rows(np.zeros((4, 2)), np.array([0, 1, -1, 0]), 0)
+    (array([1]), array([0, 3]))
     """
-    size = _size(X)
-    p, u = np.flatnonzero(codes == 1), np.flatnonzero(codes == 0)
-    if size > _LARGE:
-        most = max(2, _ENOUGH * len(codes) // size)
-        generator = np.random.default_rng(seed)
-        if two_samples:
-            p, u = (_drawn(group, most // 2, generator) for group in (p, u))
-        else:
-            both = _drawn(np.flatnonzero(codes >= 0), most, generator)
-            p, u = both[codes[both] == 1], both[codes[both] == 0]
-    return _rows_of(X, p), _rows_of(X, u)
+    most = min(MOST_ROWS, max(2, _ENOUGH * len(codes) // max(_size(X), 1)))
+    generator = np.random.default_rng(seed)
+    p, u = (_drawn(np.flatnonzero(codes == code), most, generator) for code in (1, 0))
+    return p, u
 
 
-def _drawn(group: NDArray[np.intp], most: int, generator: np.random.Generator) -> NDArray[np.intp]:
-    if len(group) <= most:
-        return group
-    return np.sort(generator.choice(group, most, replace=False))
+def _drawn(rows: NDArray[np.intp], most: int, generator: np.random.Generator) -> NDArray[np.intp]:
+    if len(rows) <= most:
+        return rows
+    return np.sort(generator.choice(rows, most, replace=False))
 
 
 def _size(X: Any) -> int:
@@ -188,7 +175,8 @@ def _size(X: Any) -> int:
     return 12 * int(X.nnz) + 8 * X.shape[0] if sparse.issparse(X) else 4 * int(X.size)
 
 
-def _rows_of(X: Any, index: NDArray[np.intp]) -> Any:
+def rows_of(X: Any, index: NDArray[np.intp]) -> Any:
+    """Return some rows in memory, wherever they are kept."""
     if not isinstance(X, Rows):
         table = sparse.csr_array(X) if sparse.issparse(X) else X
         return table[index].astype(np.float32, copy=False)

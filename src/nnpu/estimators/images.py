@@ -160,6 +160,11 @@ class ImagePU(BasePUClassifier):
         return rows, s
 
     def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
+        if self._groups is not None:
+            raise ParameterError(
+                f"The 'groups' parameter of {_OWNER}.fit must be None: its images are not held out "
+                "by groups."
+            )
         plan = budget(len(codes), self.epochs)
         passes = plan.passes(auto=self.prior == "auto")
         _, height, width = self.image_shape_
@@ -178,11 +183,11 @@ class ImagePU(BasePUClassifier):
 
     def _prior_samples(
         self, X: Any, codes: Labels, seed: int
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], None]:
         """Scores of P and U by networks of nnPU, under a prior from scores of P against U."""
         apart = self._stages.apart()
         rough = estimate_prior(*apart.samples, sampling=self.sampling, random_state=seed)
-        return self._stages.halves(float(np.clip(rough.value, 0.01, 0.99))).samples
+        return *self._stages.halves(float(np.clip(rough.value, 0.01, 0.99))).samples, None
 
     def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
         stages, share = self._stages, positive_share(self.prior_, codes, self.sampling)

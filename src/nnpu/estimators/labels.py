@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from nnpu.parameters import InputError
+from nnpu.parameters import InputError, ParameterError
 
-__all__ = ["encode", "fit_labels"]
+__all__ = ["encode", "fit_groups", "fit_labels", "stored_classes"]
 
 Labels = NDArray[np.int8]
 
@@ -83,3 +84,38 @@ def _not_two(values: NDArray[Any]) -> str:
         "-1 (known negative), 0 (unlabelled) and 1 (labelled positive). "
         f"Got {len(values)} instead: {shown}."
     )
+
+
+def fit_groups(groups: Any, n: int, owner: str) -> NDArray[np.intp] | None:
+    """Return a number for each row, equal where the groups are; None if there are none.
+
+    Examples
+    --------
+    >>> fit_groups(["b", "a", "b"], 3, "PUClassifier")
+    array([1, 0, 1])
+    """
+    if groups is None:
+        return None
+    values = np.asarray(groups)
+    if values.shape != (n,):
+        raise ParameterError(
+            f"The 'groups' parameter of {owner}.fit must have one value per row, {n} in all. Got "
+            f"an array of shape {values.shape} instead."
+        )
+    found: NDArray[np.intp] = np.unique(values, return_inverse=True)[1]
+    return found
+
+
+def stored_classes(classes: Any, dtype: Any) -> NDArray[Any]:
+    """Return the two classes of a model folder; only plain numbers and texts are let in."""
+    fault = TypeError(f"classes cannot be {str(classes)[:50]} of the type {str(dtype)[:50]!r}")
+    if not isinstance(dtype, str) or not isinstance(classes, list) or len(classes) != 2:
+        raise fault
+    strings = all(isinstance(value, str) for value in classes)
+    pattern = r"\|O|[<>]U[0-9]{1,4}" if strings else r"\|b1|\|[iu]1|[<>]([iu][248]|f[248])"
+    if not re.fullmatch(pattern, dtype):
+        raise fault
+    result = np.array(classes, dtype=dtype)
+    if not result[0] < result[1]:
+        raise fault
+    return result

@@ -172,7 +172,7 @@ class BoostedPU(BasePUClassifier):
     def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
         need("lightgbm", extra="trees", owner=_OWNER)
 
-    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any]:
+    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any, Any]:
         return super()._prior_samples(_with_medians(X), codes, seed)
 
     def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:

@@ -157,12 +157,12 @@ class PUWrapper(BasePUClassifier):
         scores = below - np.log(-np.expm1(below)) + np.maximum(log_posterior - highest, 0)
         return np.asarray(scores, dtype=np.float32)
 
-    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any]:
+    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any, None]:
         """Out-of-fold probabilities of the estimator, on rows of whatever kind it takes."""
         used = np.flatnonzero(codes >= 0)
         X, labels = _safe_indexing(X, used), codes[used].astype(np.int64)
-        groups = _equal_rows(X)
-        n_groups = len(labels) if groups is None else int(groups.max()) + 1
+        groups = _equal_rows(X) if self._groups is None else self._groups[used]
+        n_groups = len(labels) if groups is None else np.unique(groups).size
         n_folds = min(5, int(labels.sum()), int((1 - labels).sum()), n_groups)
         if n_folds < 2:
             raise InputError("To estimate the prior takes two labelled and two unlabelled rows.")
@@ -170,7 +170,7 @@ class PUWrapper(BasePUClassifier):
         if any(np.unique(labels[train]).size < 2 for train, _ in folds):
             raise InputError("To estimate the prior takes different rows, labelled and unlabelled.")
         sigma = cross_val_predict(self.estimator, X, labels, cv=folds, method="predict_proba")[:, 1]
-        return sigma[labels == 1], sigma[labels == 0]
+        return sigma[labels == 1], sigma[labels == 0], None
 
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         raise InputError(

@@ -30,6 +30,7 @@ def estimate_prior(
     random_state: Any = None,
     model: Any = None,
     groups: Any = None,
+    counts: tuple[int, int] | None = None,
 ) -> PriorEstimate:
     """Estimate the class prior π_p from positives and unlabelled data.
 
@@ -60,6 +61,9 @@ def estimate_prior(
     groups : pair of array-like of shape (n_p,) and (n_u,), optional
         A value per row of P and of U. Rows with equal values (the visits of one patient) are
         scored by a model that has seen none of them.
+    counts : pair of int, optional
+        How many rows P and U have, if `x_p` and `x_u` are only some of them. It matters in the
+        one-sample setting, whose labelled share they give.
 
     Returns
     -------
@@ -87,7 +91,7 @@ def estimate_prior(
     x_p, x_u = as_array(x_p), as_array(x_u)
     scores_p, scores_u = _scores_of(x_p, x_u, model, random_state, _pair(groups))
     rng = np.random.default_rng(_entropy(random_state))
-    n_p, n_u = _n_rows(x_p), _n_rows(x_u)
+    n_p, n_u = counts or (_n_rows(x_p), _n_rows(x_u))
     labelled = n_p / (n_p + n_u) if sampling == "one-sample" else None
     share, low, high = METHODS[method](scores_p, scores_u, rng, labelled)
     bound = best_bin_interval(scores_p, scores_u, rng)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from nnpu.prior import estimate_prior
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from nnpu.prior import PriorEstimate
 
-__all__ = ["TablePrior", "draw_prior", "in_rows"]
+__all__ = ["TablePrior", "draw_prior", "in_rows", "table_prior"]
 
 
 class TablePrior(NamedTuple):
@@ -30,6 +36,40 @@ class TablePrior(NamedTuple):
     labelled: int
     unlabelled: int
     rows: int
+
+
+def table_prior(
+    features: Any,
+    s: NDArray[np.int8],
+    groups: NDArray[np.intp] | None,
+    sampling: str,
+    seed: int,
+) -> TablePrior:
+    """Estimate the share of positives from the features of a table.
+
+    Parameters
+    ----------
+    features : ndarray or sparse matrix of shape (n, d)
+        The features.
+    s : ndarray of shape (n,)
+        PU labels: 1, 0, −1.
+    groups : ndarray of shape (n,), optional
+        Rows of one group are never in two folds.
+    sampling : str
+        How the rows came about.
+    seed : int
+        The same seed gives the same estimate.
+    """
+    estimate = estimate_prior(
+        features[s == 1],
+        features[s == 0],
+        sampling=sampling,
+        random_state=seed,
+        groups=None if groups is None else (groups[s == 1], groups[s == 0]),
+    )
+    share = float(np.mean(s >= 0)) if sampling == "one-sample" else 1.0
+    counts = int((s == 1).sum()), int((s == 0).sum()), len(s)
+    return TablePrior(estimate.value * share, estimate, *counts)
 
 
 def in_rows(found: TablePrior) -> str:

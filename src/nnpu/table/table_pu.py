@@ -73,7 +73,8 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
     drop : sequence of str
         Columns to exclude.
     groups : str, optional
-        A column such as patient or site: its rows are set aside together. It is no feature.
+        A column such as patient or site: rows of one value are set aside together and are never
+        in two folds. It is no feature.
     time : str, optional
         A column that orders the rows: the latest are set aside. It is no feature.
     holdout : float, default=0.2
@@ -151,12 +152,13 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self._check_parameters()
         self._say(SAMPLING_LINES[self.sampling])
         batch, codes = self._read(table, s)
-        aside = self._set_aside(batch, codes)
+        groups = self._groups(batch)
+        aside = self._set_aside(batch, codes, groups)
         self.columns_ = self._plan(batch, np.flatnonzero(~aside))
         self._describe(codes, aside)
         classifier = self._classifier(codes[~aside])
         features = features_for(classifier, self.columns_, batch)
-        self.classifier_ = self._fit_classifier(classifier, features, codes, aside)
+        self.classifier_ = self._fit_classifier(classifier, features, codes, aside, groups)
         self.n_labelled_ = int((codes[~aside] == 1).sum())
         self.n_unlabelled_ = int((codes[~aside] == 0).sum())
         self._adopt(self.classifier_)
@@ -168,23 +170,14 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def estimate_prior(self, table: Any, s: Any) -> TablePrior:
         """Estimate the share of positives in a table, without fitting a model."""
-        from nnpu.prior import estimate_prior
-        from nnpu.table.table_prior import TablePrior
+        from nnpu.table.table_prior import table_prior
 
         self._check_parameters()
         self._say(SAMPLING_LINES[self.sampling])
         batch, codes = self._read(table, s)
         self.columns_ = self._plan(batch, np.arange(batch.n_rows))
         features = features_for(self._classifier(codes), self.columns_, batch)
-        estimate = estimate_prior(
-            features[codes == 1],
-            features[codes == 0],
-            sampling=self.sampling,
-            random_state=self.random_state,
-        )
-        share = float(np.mean(codes >= 0)) if self.sampling == "one-sample" else 1.0
-        counts = int((codes == 1).sum()), int((codes == 0).sum()), len(codes)
-        return TablePrior(estimate.value * share, estimate, *counts)
+        return table_prior(features, codes, self._groups(batch), self.sampling, self.random_state)
 
     def decision_function(self, table: Any) -> NDArray[np.float32]:
         """Return a score for each row: greater means more likely positive."""
@@ -300,11 +293,18 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         check_labels(codes, self.label_, batch.source)
         return batch, codes
 
-    def _set_aside(self, batch: Batch, codes: NDArray[np.int8]) -> NDArray[np.bool_]:
-        groups = time = None
-        if self.groups is not None:
-            cells = batch.columns[find_column(self.groups, batch.columns, batch.source)]
-            groups = cells.dictionary_encode().indices.fill_null(-1).to_numpy()
+    def _groups(self, batch: Batch) -> NDArray[np.intp] | None:
+        """Return a number for each row, equal in a group; empty cells are one group."""
+        if self.groups is None:
+            return None
+        cells = batch.columns[find_column(self.groups, batch.columns, batch.source)]
+        numbers: NDArray[np.intp] = cells.dictionary_encode().indices.fill_null(-1).to_numpy()
+        return numbers
+
+    def _set_aside(
+        self, batch: Batch, codes: NDArray[np.int8], groups: NDArray[np.intp] | None
+    ) -> NDArray[np.bool_]:
+        time = None
         if self.time is not None:
             find_column(self.time, batch.columns, batch.source)
             time = as_time(batch.columns[self.time], self.time)
@@ -333,12 +333,14 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         features: Any,
         codes: NDArray[np.int8],
         aside: NDArray[np.bool_],
+        groups: NDArray[np.intp] | None,
     ) -> BasePUClassifier:
         if self.prior != "auto":
             self._say(f"Prior: {self.prior:g}, as given.")
         self._say(f"Training: {type(classifier).__name__} on {int((~aside).sum()):,} rows ...")
         classifier = watched(classifier, features[aside], codes[aside])
-        classifier.fit(features[~aside], codes[~aside])
+        used = None if groups is None else groups[~aside]
+        classifier.fit(features[~aside], codes[~aside], groups=used)
         if classifier.prior_estimate_ is not None:
             self._say(f"Prior: {classifier.prior_estimate_.message}")
         return classifier

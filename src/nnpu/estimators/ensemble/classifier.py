@@ -15,7 +15,6 @@ from nnpu.calibration import ScoreCalibration, fit_calibration, least_regret_cut
 from nnpu.data.vectors import as_array
 from nnpu.estimators._kinds import as_numbers
 from nnpu.estimators.base import BasePUClassifier
-from nnpu.estimators.cuts import prior_ends
 from nnpu.estimators.ensemble import state
 from nnpu.estimators.ensemble.designs import Dense, fit_dense
 from nnpu.estimators.ensemble.inputs import (
@@ -31,6 +30,7 @@ from nnpu.estimators.ensemble.members import MEMBERS, Task
 from nnpu.estimators.ensemble.rules import excluded
 from nnpu.estimators.ensemble.trials import Folds, Trial, make_folds, p_against_u, refit, try_member
 from nnpu.estimators.ensemble.weights import find_weights
+from nnpu.estimators.threshold_choice import prior_ends
 from nnpu.parameters import InputError, ParameterError, check_choice, check_count, shown
 
 if TYPE_CHECKING:
@@ -192,7 +192,9 @@ class EnsemblePU(BasePUClassifier):
         self.design_: Dense | None = None
         if not sp.issparse(x):
             self.design_ = fit_dense(_some(x, seed), np.array(self.categories_, dtype=np.int32))
-        folds = make_folds(x, s, seed, None if isinstance(self.n_folds, str) else self.n_folds)
+        n_folds = None if isinstance(self.n_folds, str) else self.n_folds
+        groups = None if self._groups is None else self._groups[used]
+        folds = make_folds(x, s, seed, n_folds, groups)
         jobs = self.n_jobs if self.n_jobs and self.n_jobs > 0 else _cores()
         view = View(x, self.design_)
         task = Task(view, s, self.categories_, self.sampling, seed, jobs, int(s.sum()))
@@ -223,15 +225,16 @@ class EnsemblePU(BasePUClassifier):
         if self.verbose:
             print(text, file=sys.stderr, flush=True)
 
-    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any]:
+    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any, None]:
         """Out-of-fold scores: the mean of the members' that need no prior."""
-        task, folds, trials = self._work
-        s = task.s[folds.held_out]
+        _, folds, trials = self._work
+        used = codes if self.sampling == "one-sample" else codes[codes >= 0]
+        kept = used[folds.held_out]  # known negatives are no part of U
         usable = [t.scores for t in trials if not t.reason]
         if not usable:
             raise InputError("No member tells labelled from unlabelled rows: give the prior.")
         mean = np.mean([(one - one.mean()) / one.std() for one in usable], axis=0)
-        return mean[s == 1], mean[s == 0]
+        return mean[kept == 1], mean[kept == 0], None
 
     def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
         task, folds, trials = self._work

@@ -53,10 +53,17 @@ class Trial:
     reason: str = ""
 
 
-def make_folds(x: Any, s: NDArray[np.int8], seed: int, n_folds: int | None = None) -> Folds:
+def make_folds(
+    x: Any,
+    s: NDArray[np.int8],
+    seed: int,
+    n_folds: int | None = None,
+    groups: NDArray[np.intp] | None = None,
+) -> Folds:
     """Deal the rows: five folds up to 30,000 rows, three up to 200,000, then one hold-out.
 
-    There are no more folds than rows of P or of U, and at least two.
+    There are no more folds than rows of P or of U, and at least two. Rows of a group are in one
+    fold; without groups, equal rows are.
 
     Examples
     --------
@@ -70,8 +77,8 @@ def make_folds(x: Any, s: NDArray[np.int8], seed: int, n_folds: int | None = Non
             f"EnsemblePU needs at least 2 labelled and 2 unlabelled rows. Got {n_p} labelled and "
             f"{n - n_p} unlabelled."
         )
-    groups = _equal_rows(x)
-    n_groups = n if groups is None else int(groups.max()) + 1
+    groups = _equal_rows(x) if groups is None else groups
+    n_groups = n if groups is None else np.unique(groups).size
     wanted = n_folds or (5 if n <= _FEW else 3 if n <= _MANY else 5)
     wanted = min(wanted, n_p, n - n_p, n_groups)
     parts: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []
