@@ -59,9 +59,16 @@ _JOB = (  # the options that `TablePU` takes, by its names
     drop_option,
     click.option("--groups", metavar="COLUMN", help="Set rows of a group aside together."),
     click.option("--time", metavar="COLUMN", help="Set the latest rows aside."),
+    click.option("--images", metavar="COLUMN", help="Learn from image files, relative to DATA."),
     seed_option,
 )
 _NETWORK = (
+    click.option(
+        "--image-size",
+        type=click.IntRange(min=5),
+        metavar="PIXELS",
+        help="Resize the images to squares of this side.",
+    ),
     click.option("--epochs", type=click.IntRange(min=1), help="Passes of the network."),
     click.option(
         "--parallel",

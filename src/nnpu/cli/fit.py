@@ -35,6 +35,7 @@ def fit(
     model: str | None,
     epochs: int | None,
     parallel: Literal["global", "local"],
+    image_size: int | None,
     report: Path | None,
     as_json: bool,
     **options: Any,
@@ -60,21 +61,17 @@ def fit(
         "epochs": epochs,
         "report": str(report) if report else None,
         "parallel": None if parallel == "global" else parallel,
+        "image-size": image_size,
         **options,
     }
     command = as_command("fit", str(data), given)
     talks = not as_json and is_first()
-    with model_for(model, out, epochs=epochs, parallel=parallel) as chosen, printed_warnings():
+    repeat = {"command": command, "config": as_toml(command, {"data": str(data), **given})}
+    images = {"images": options["images"], "image_size": image_size}
+    model_of = model_for(model, out, epochs=epochs, parallel=parallel, **images)
+    with model_of as chosen, printed_warnings():
         job = TablePU(model=chosen, verbose=int(talks), **job_options(options))
-        result = fit_to_folder(
-            job,
-            data,
-            label,
-            out,
-            report=report,
-            command=command,
-            config=as_toml(command, {"data": str(data), **given}),
-        )
+        result = fit_to_folder(job, data, label, out, report=report, **repeat)
     if as_json and is_first():
         click.echo(json.dumps(result, indent=2))
     if talks:

@@ -31,6 +31,7 @@ _LEAST = 5  # pixels a side: an axis of 1, 3 or 4 is then always that of the cha
 _MODES = {"1": "L", "L": "L", "P": "RGB", "RGB": "RGB", "RGBA": "RGBA"}  # as they are read
 _SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
 _BLOCK = 1 << 24  # bytes of images looked at together
+_KEPT = 1 << 29  # bytes of images from files that are kept in memory once they were read
 
 
 @dataclass(frozen=True)
@@ -129,10 +130,14 @@ class _ArrayRows(DenseRows):
 
 
 class _FileRows(Rows):
-    """Images in files, which are read when they are taken."""
+    """Images in files, which are read when they are taken, and kept if all of them have room."""
 
     def __init__(self, paths: Sequence[Path], mode: str, size: tuple[int, int], owner: str) -> None:
         self.paths, self.mode, self.size, self.owner = paths, mode, size, owner  # (w, h)
+        n, channels, height, width = self.shape
+        kept = n * channels * height * width <= _KEPT
+        self._kept = np.empty((n, height, width, channels), np.uint8) if kept else None
+        self._known = np.zeros(n, dtype=bool)
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -149,9 +154,18 @@ class _FileRows(Rows):
         _, channels, height, width = self.shape
         batch = torch.empty(len(indices), height, width, channels)
         for place, number in enumerate(indices.tolist()):
-            pixels = torch.from_numpy(np.array(self._read(self.paths[number])))
-            batch[place] = pixels.view(height, width, channels)
+            batch[place] = torch.from_numpy(self._pixels(number))
         return batch.permute(0, 3, 1, 2)
+
+    def _pixels(self, number: int) -> NDArray[np.uint8]:
+        if self._kept is not None and self._known[number]:
+            kept: NDArray[np.uint8] = self._kept[number]
+            return kept
+        _, channels, height, width = self.shape
+        pixels = np.array(self._read(self.paths[number])).reshape(height, width, channels)
+        if self._kept is not None:
+            self._kept[number], self._known[number] = pixels, True
+        return pixels
 
     def _read(self, path: Path) -> Any:
         with _opened(path, self.owner) as image:

@@ -58,6 +58,7 @@ _LR, _DECAY = 3e-3, 5e-4
 _POSITIVES = 64  # labelled images that every batch of the first stage holds, if there are as many
 _STATISTICS = 20  # batches that batch norm is measured on anew
 _FOLDS = 10
+_PAUSE = 5.0  # seconds between two lines of progress
 _LEAST = 4
 
 
@@ -222,7 +223,7 @@ class Stages:
 
     def __post_init__(self) -> None:
         self.folds = Folds(self.rows, self.codes, self.seed)
-        self._started, self._passed = time.monotonic(), 0.0
+        self._started, self._passed, self._due = time.monotonic(), 0.0, 0.0
 
     def apart(self) -> HeldOut:
         """Tell P from U, for a first idea of the prior."""
@@ -325,8 +326,10 @@ class Stages:
 
     def _tell(self, row: dict[str, float], name: str, epochs: int, share: float) -> None:
         self._passed += share
-        if not self.passes:
+        last = int(row["epoch"]) + 1 == epochs
+        if not self.passes or (time.monotonic() < self._due and not last):
             return
+        self._due = time.monotonic() + _PAUSE
         seconds = (time.monotonic() - self._started) / self._passed
         left = max(self.passes - self._passed, 0) * seconds
         print(

@@ -84,6 +84,8 @@ class Evaluation:
         The PU labels and the scores that were judged.
     ranking : Ranking or None
         The rows to look at first.
+    images : object
+        The images that were judged, for a report; None if the rows are none.
 
     Examples
     --------
@@ -108,6 +110,7 @@ class Evaluation:
     s: NDArray[np.int8] = field(repr=False)
     scores: NDArray[np.float32] = field(repr=False)
     ranking: Ranking | None = field(default=None, repr=False)
+    images: Any = field(default=None, repr=False)
 
     @property
     def accuracy(self) -> Estimate:
@@ -197,6 +200,7 @@ def evaluate(
     s: NDArray[np.int8],
     scores: NDArray[np.float32],
     names: Sequence[Any] | NDArray[Any] | None = None,
+    images: Any = None,
 ) -> Evaluation:
     """Judge a classifier by rows that it was not fitted to.
 
@@ -210,6 +214,8 @@ def evaluate(
         What ``decision_function`` returned.
     names : sequence of length n, optional
         What the rows are called; by default by their number.
+    images : object, optional
+        The images, if `classifier` is `ImagePU`: its page shows some.
 
     Raises
     ------
@@ -244,6 +250,7 @@ def evaluate(
         s=s,
         scores=scores,
         ranking=rank_rows(s, scores, classifier.threshold_, names),
+        images=images,
     )
 
 

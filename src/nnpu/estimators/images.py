@@ -70,7 +70,7 @@ class ImagePU(BasePUClassifier):
     random_state : int, RandomState or None, default=None
         The same seed on the same machine gives the same bits.
     verbose : int, default=0
-        1 shows each epoch, what it costs, and how long the rest will take.
+        1 shows what an epoch costs and how long the rest will take, every few seconds.
 
     Attributes
     ----------
@@ -124,6 +124,22 @@ class ImagePU(BasePUClassifier):
         self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
+
+    def pixels(self, X: Any, rows: NDArray[np.intp]) -> NDArray[np.uint8]:
+        """Return some images to look at, as bytes of shape (k, height, width, channels).
+
+        Parameters
+        ----------
+        X : images
+            As in `predict`.
+        rows : ndarray of int
+            Which of them.
+        """
+        images = self._validate(X).take(torch.tensor(rows.tolist()))
+        assert isinstance(images, torch.Tensor)
+        low, high = (0.0, 255.0) if self._format.kind == "bytes" else self._format.limits()
+        shown = ((images - low) / (high - low) * 255).round().clamp(0, 255).to(torch.uint8)
+        return np.ascontiguousarray(shown.permute(0, 2, 3, 1).numpy())
 
     def _check_parameters(self) -> None:
         self._check_shared_parameters()

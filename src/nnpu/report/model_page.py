@@ -96,7 +96,8 @@ def page(clf: BasePUClassifier, X: Any, s: Any, *, title: str = "Report") -> Pag
     'Report'
     """
     scores, codes = clf._scored(X, s)
-    return model_page(clf, evaluate(clf, codes, scores), title=title)
+    images = X if hasattr(clf, "pixels") else None
+    return model_page(clf, evaluate(clf, codes, scores, images=images), title=title)
 
 
 def model_page(
@@ -153,6 +154,10 @@ def model_page(
         sections.append(
             rows_section(found.ranking, lambda score: float(calibration([score])[0]), why)
         )
+    if found is not None and found.images is not None:
+        from nnpu.report.example_images import pictures_section
+
+        sections.append(pictures_section(classifier, found))
     if importance:
         sections.append(importance_section(importance))
     sections += _compared(classifier)

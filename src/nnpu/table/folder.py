@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "load_table", "stored"]
 
-_PLAIN = ("sampling", "id", "groups", "time", "holdout", "random_state")
+_PLAIN = ("images", "sampling", "id", "groups", "time", "holdout", "random_state")
 
 
 def stored(model: TablePU) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -105,9 +105,11 @@ def _table_model(
     model = TablePU(classifier.prior_, model=classifier, **plain)
     model._check_parameters()
     model.classifier_, model.columns_ = classifier, ColumnPlan.from_json(table["columns"], arrays)
-    raw = takes_raw(classifier)
+    raw, images = takes_raw(classifier), model.columns_.has_images
     width = len(model.columns_.raw_names) if raw else model.columns_.width
-    if width != classifier.n_features_in_:
+    if images != (type(classifier).__name__ == "ImagePU"):
+        raise InputError("the columns are not those of the model; fit anew.")
+    if width != classifier.n_features_in_ and not images:
         raise InputError(
             f"the columns make {width} features and the model takes "
             f"{classifier.n_features_in_}; fit anew."

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MODELS", "features_for", "named_model", "prepared", "takes_raw", "watched"]
 
-MODELS = ("ensemble", "network", "trees", "linear")
+MODELS = ("ensemble", "network", "trees", "linear")  # of tables; "images" is one too
 
 
 def named_model(name: str, **options: Any) -> BasePUClassifier:
@@ -29,7 +29,7 @@ def named_model(name: str, **options: Any) -> BasePUClassifier:
 
     Parameters
     ----------
-    name : {"ensemble", "network", "trees", "linear"}
+    name : {"ensemble", "network", "trees", "linear", "images"}
         Which.
     **options
         Parameters of its class, such as ``epochs`` of the network.
@@ -39,6 +39,10 @@ def named_model(name: str, **options: Any) -> BasePUClassifier:
     >>> named_model("linear")
     LinearPU()
     """
+    if name == "images":
+        from nnpu.estimators.images import ImagePU
+
+        return ImagePU(**options)
     check_choice("model", name, "TablePU", MODELS)
     if name == "ensemble":
         from nnpu.estimators.ensemble import EnsemblePU
@@ -64,6 +68,8 @@ def takes_raw(classifier: BasePUClassifier) -> bool:
 
 def features_for(classifier: BasePUClassifier, plan: ColumnPlan, batch: Batch) -> Any:
     """Return the features of some rows in the view that the model takes."""
+    if plan.has_images:
+        return plan.files(batch)
     return plan.raw(batch) if takes_raw(classifier) else plan.transform(batch)
 
 
@@ -76,16 +82,22 @@ def prepared(
     verbose: int,
     s: NDArray[np.int8],
     categories: Sequence[int] = (),
+    images: bool = False,
 ) -> BasePUClassifier:
     """Return a copy of the model with the parameters that the table's job decides."""
     if model is None:
-        model = "ensemble"
+        model = "images" if images else "ensemble"
     if isinstance(model, str):
         model = named_model(model)
     if not isinstance(model, BasePUClassifier):
         raise ParameterError(
             f"The 'model' parameter of TablePU must be one of {', '.join(MODELS)}, or a classifier "
             f"of nnpu. Got {shown(model)} instead."
+        )
+    if images != (type(model).__name__ == "ImagePU"):
+        raise ParameterError(
+            "The 'images' parameter of TablePU must name a column of files if, and only if, the "
+            f"model is ImagePU. Got the model {shown(model)} instead."
         )
     classifier: BasePUClassifier = clone(model)
     wanted = {

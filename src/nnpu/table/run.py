@@ -32,6 +32,8 @@ def model_for(
     *,
     epochs: int | None = None,
     parallel: Literal["global", "local"] = "global",
+    images: str | None = None,
+    image_size: int | None = None,
 ) -> Iterator[str | BasePUClassifier | None]:
     """Yield the model of a run; that of a network keeps checkpoints beside `out`.
 
@@ -43,7 +45,18 @@ def model_for(
         The model folder.
     epochs, parallel
         Of the network. Giving one of them without a name chooses the network.
+    images, image_size : str, int, optional
+        The column of image files, if there is one, and the side they are resized to.
     """
+    if images is not None and name is None and parallel == "global":
+        how = {"epochs": epochs or "auto", "checkpoint": partial_folder(out)}
+        yield named_model("images", size=(image_size,) * 2 if image_size else None, **how)
+        return
+    if image_size is not None:
+        raise ParameterError(
+            "The '--image-size' parameter of nnpu fit is for --images COLUMN alone, without "
+            f"--model and --parallel. Got --image-size {image_size} instead."
+        )
     network_only = epochs is not None or parallel != "global"
     if name is None and network_only:
         name = "network"

@@ -64,6 +64,8 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         (two-sample). "auto" estimates it.
     model : str or classifier, optional
         "ensemble" (the default), "network", "trees", "linear", or a classifier of this package.
+    images : str, optional
+        A column of image files, relative to the table; `ImagePU` learns from them alone.
     sampling : {"one-sample", "two-sample"}, default="one-sample"
         "one-sample": all rows are one sample, and some of its positives got a label.
         "two-sample": the labelled rows were collected separately from the unlabelled ones.
@@ -118,6 +120,7 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         prior: float | str = "auto",
         *,
         model: Any = None,
+        images: str | None = None,
         sampling: str = "one-sample",
         id: str | None = None,
         drop: Sequence[str] = (),
@@ -129,6 +132,7 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
     ) -> None:
         self.prior = prior
         self.model = model
+        self.images = images
         self.sampling = sampling
         self.id = id
         self.drop = drop
@@ -208,14 +212,16 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         check_is_fitted(self)
         table = table if is_path(table) and isinstance(s, str) else as_batch(table)
-        scores, labels, names = [], [], []
+        scores, labels, names, files = [], [], [], []
         for batch, part in self.scored(table):
             scores.append(part)
             labels.append(read_labels(batch, s)[0])
             names.append(row_names(batch, self.columns_))
+            files += list(self.columns_.files(batch)) if self.columns_.has_images else []
         codes = np.concatenate(labels)
         check_labels(codes, s if isinstance(s, str) else None, _source(table))
-        return evaluate(self.classifier_, codes, np.concatenate(scores), np.concatenate(names))
+        rows = np.concatenate(scores), np.concatenate(names), files or None
+        return evaluate(self.classifier_, codes, *rows)
 
     def report(self, found: Evaluation | None = None, *, title: str = "Report") -> Page:
         """Return the report: it shows itself in a notebook, and ``.save(path)`` writes it.
@@ -312,9 +318,8 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def _plan(self, batch: Batch, rows: NDArray[np.intp]) -> ColumnPlan:
         used = [name for name in (self.groups, self.time) if name is not None]
-        return fit_columns(
-            batch, rows, label=self.label_, id_name=self.id, drop=[*self.drop, *used]
-        )
+        names = {"label": self.label_, "id_name": self.id, "images": self.images}
+        return fit_columns(batch, rows, drop=[*self.drop, *used], **names)
 
     def _classifier(self, codes: NDArray[np.int8]) -> BasePUClassifier:
         return prepared(
@@ -325,6 +330,7 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
             verbose=self.verbose,
             s=codes,
             categories=self.columns_.raw_categories,
+            images=self.columns_.has_images,
         )
 
     def _fit_classifier(
@@ -350,7 +356,8 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         scores = self.classifier_.decision_function(features)
         found = None
         try:
-            found = evaluate(self.classifier_, codes, scores, names)
+            images = features if self.columns_.has_images else None
+            found = evaluate(self.classifier_, codes, scores, names, images)
         except (ParameterError, InputError) as error:
             self._say(f"The rows that were set aside cannot judge the model: {error}")
         try:

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.review import Audit, Review, curves, least_cost, scar_check
 from nnpu.review.audits import FIGURES
+from nnpu.table.named_models import features_for
 from nnpu.table.reading import as_batch, check_labels, read_labels
 
 if TYPE_CHECKING:
@@ -218,7 +219,7 @@ def _is_of_fit(model: TablePU, codes: NDArray[np.int8]) -> bool:
 
 def _out_of_fold(model: TablePU, batch: Batch, codes: NDArray[np.int8]) -> NDArray[np.float64]:
     """Score rows by models that did not see them, with the fitted one's prior and scale."""
-    features = model.columns_.transform(batch)
+    features = features_for(model.classifier_, model.columns_, batch)
     scores = np.zeros(len(codes), dtype=np.float32)
     folds = PUStratifiedKFold(_FOLDS, random_state=model.random_state)
     for fitted, rest in folds.split(features, codes):

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["NEWSGROUPS_CLASSES", "TOKEN", "WordVectors", "load_glove", "load_newsgroups"]
+__all__ = [
+    "NEWSGROUPS_CLASSES",
+    "TOKEN",
+    "WordVectors",
+    "load_glove",
+    "load_messages",
+    "load_newsgroups",
+]
 
 NEWSGROUPS_CLASSES = ("alt", "comp", "misc", "rec", "sci", "soc", "talk")
 _POSITIVE = ("alt", "comp", "misc", "rec")
@@ -43,8 +50,7 @@ def load_newsgroups(positive: Iterable[Any] | None = None, **where: Any) -> Data
     from scipy.sparse import csr_array
     from sklearn.feature_extraction.text import CountVectorizer
 
-    _, paths = locate("20news", BUNDLES["20news"], **where)
-    messages = _read_messages(paths[0])
+    messages = load_messages(**where)
     counter = CountVectorizer(token_pattern=TOKEN, min_df=_MIN_MESSAGES, dtype=np.float32)
     counts = csr_array(counter.fit_transform([text for _, _, text in messages]))
     classes = np.array([NEWSGROUPS_CLASSES.index(group) for _, group, _ in messages])
@@ -60,6 +66,12 @@ def load_newsgroups(positive: Iterable[Any] | None = None, **where: Any) -> Data
         "sci, soc and talk N (Section 5).",
         tuple(counter.get_feature_names_out()),
     )
+
+
+def load_messages(**where: Any) -> list[tuple[str, str, str]]:
+    """The raw messages of 20 Newsgroups: (part, class, text), the training part first."""
+    _, paths = locate("20news", BUNDLES["20news"], **where)
+    return _read_messages(paths[0])
 
 
 def _read_messages(path: Path) -> list[tuple[str, str, str]]:

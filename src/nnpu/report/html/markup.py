@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Html", "join", "table", "tag"]
 
-_VOID = {"input", "meta", "link"}  # the elements of SVG have an end, even if they are empty
+_VOID = {"img", "input", "meta", "link"}  # the elements of SVG have an end, even if they are empty
 
 
 class Html(str):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nnpu.table.columns.categories import MOST_CATEGORIES, Category
 from nnpu.table.columns.column import Block, Column, Dropped, Id, Reading
 from nnpu.table.columns.dates import Date
+from nnpu.table.columns.image_files import Picture
 from nnpu.table.columns.matrices import Matrix
 from nnpu.table.columns.numbers import Number
 from nnpu.table.columns.text import Directions, Text
@@ -23,10 +24,12 @@ __all__ = [
     "Id",
     "Matrix",
     "Number",
+    "Picture",
     "Reading",
     "Text",
 ]
 
 KINDS: dict[str, type[Column]] = {
-    kind.kind: kind for kind in (Dropped, Id, Number, Boolean, Category, Date, Text, Matrix)
+    kind.kind: kind
+    for kind in (Dropped, Id, Number, Boolean, Category, Date, Text, Matrix, Picture)
 }

@@ -11,7 +11,16 @@ from scipy import sparse
 
 from nnpu.parameters import InputError
 from nnpu.table.columns.cells import is_plain
-from nnpu.table.columns.column_kinds import KINDS, Column, Directions, Dropped, Id, Matrix, Text
+from nnpu.table.columns.column_kinds import (
+    KINDS,
+    Column,
+    Directions,
+    Dropped,
+    Id,
+    Matrix,
+    Picture,
+    Text,
+)
 from nnpu.table.columns.guess import fit_column, is_id, is_unique
 
 if TYPE_CHECKING:
@@ -44,8 +53,17 @@ class ColumnPlan:
 
     @property
     def id_name(self) -> str | None:
-        """Name of the id column, if there is one."""
-        return next((column.name for column in self.columns if isinstance(column, Id)), None)
+        """Name of the id column, if there is one; images are named by their files."""
+        for kind in (Id, Picture):
+            for column in self.columns:
+                if isinstance(column, kind):
+                    return column.name
+        return None
+
+    @property
+    def has_images(self) -> bool:
+        """Whether the rows are images."""
+        return any(isinstance(column, Picture) for column in self.columns)
 
     @property
     def raw_names(self) -> list[str]:
@@ -105,6 +123,13 @@ class ColumnPlan:
         if any(sparse.issparse(block) for block in blocks):
             return sparse.csr_array(sparse.hstack(blocks, format="csr", dtype=np.float64))
         return np.concatenate(blocks, axis=1)
+
+    def files(self, batch: Batch) -> NDArray[np.object_]:
+        """Return the image files of some rows."""
+        (found,) = self.read(batch)
+        column, reading = found
+        assert isinstance(column, Picture)
+        return column.files(reading.values, batch.source)
 
     def read(self, batch: Batch) -> Iterator[tuple[Column, Reading]]:
         """Yield the columns that are features with their cells, read."""
@@ -175,6 +200,7 @@ def fit_columns(
     label: str | None = None,
     id_name: str | None = None,
     drop: Sequence[str] = (),
+    images: str | None = None,
 ) -> ColumnPlan:
     """Infer what every column is and fit its treatment to the training rows.
 
@@ -191,6 +217,8 @@ def fit_columns(
         in which no value repeats.
     drop : sequence of str
         Columns to exclude.
+    images : str, optional
+        A column of image files, which is then all that is learned from.
 
     Returns
     -------
@@ -205,15 +233,20 @@ def fit_columns(
     >>> [(column.name, column.kind) for column in plan.columns]
     [('id', 'id'), ('age', 'number')]
     """
-    for name in [*drop, *([id_name] if id_name is not None else [])]:
-        find_column(name, batch.names, batch.source)
+    for name in (*drop, id_name, images):
+        if name is not None:
+            find_column(name, batch.names, batch.source)
     id_name = _find_id(batch, label, id_name, drop)
     columns: list[Column] = []
     try:
         for name, cells in batch.columns.items():
             if name == label:
                 continue
-            columns.append(_column(name, cells, rows, id_name, drop, batch.decimal))
+            if images is None or name in (*drop, id_name):
+                columns.append(_column(name, cells, rows, id_name, drop, batch.decimal))
+            else:
+                other = Dropped(name, "only the images are used")
+                columns.append(Picture(name) if name == images else other)
     except InputError as error:
         raise InputError(f"{batch.source}: {error}") from error
     for name, matrix in batch.matrices.items():
