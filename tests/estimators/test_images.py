@@ -142,6 +142,20 @@ def test_files_give_the_bits_of_the_array_they_hold(sample, fitted, tmp_path):
         assert np.array_equal(from_files.decision_function(form), expected)
 
 
+@pytest.mark.parametrize("room", [0, 1 << 20])
+def test_files_are_read_once_if_they_have_room_in_memory(room, tmp_path, monkeypatch):
+    monkeypatch.setattr("nnpu.estimators._image_rows._KEPT", room)
+    paths = write_files(tmp_path / "images", bars(5))
+    rows, _ = open_images(paths, "ImagePU")
+    first = rows.take(torch.tensor([3, 1]))
+    paths[3].unlink()
+    if room:
+        assert torch.equal(rows.take(torch.tensor([1, 3])), first.flip(0))
+    else:
+        with pytest.raises(InputError, match=r"003\.png does not exist"):
+            rows.take(torch.tensor([1, 3]))
+
+
 @pytest.mark.parametrize(
     ("mode", "channels"), [("L", 1), ("1", 1), ("RGB", 3), ("P", 3), ("RGBA", 4)]
 )
@@ -298,6 +312,14 @@ def test_too_few_labelled_images_are_refused(sample):
         ImagePU(0.3).fit(images, np.r_[np.ones(3), np.zeros(237)])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         ImagePU(0.3).fit(images, s[:-1])
+
+
+def test_copies_of_few_images_are_learned_from_and_of_one_refused(sample):
+    images, _ = sample
+    with pytest.warns(UserWarning, match="could not calibrate"):  # one image was held out
+        ImagePU(0.3, epochs=1, random_state=0).fit(images[[0, 239] * 40], np.repeat([1, 0], 40))
+    with pytest.raises(InputError, match="images that differ"):
+        ImagePU(0.3).fit(images[[0] * 40], np.repeat([1, 0], 20))
 
 
 def test_an_augmentation_that_changes_the_shape_is_refused(sample):

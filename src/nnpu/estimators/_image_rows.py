@@ -256,7 +256,8 @@ def _open_files(
         if found[1] != first[1]:
             raise InputError(
                 f"{path} has {found[1][1]} x {found[1][0]} pixels and {paths[0]} has "
-                f"{first[1][1]} x {first[1][0]}: resize them, or pass size=(height, width)."
+                f"{first[1][1]} x {first[1][0]}: resize them, or pass size=(height, width) "
+                "(--image-size in a command)."
             )
     assert first is not None
     rows = _FileRows(paths, *first, owner)

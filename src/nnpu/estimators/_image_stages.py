@@ -106,9 +106,12 @@ class Folds:
             )
         equal = equal_images(rows)
         counts = [int((codes == code).sum()) for code in (1, 0, -1) if (codes == code).any()]
-        self.codes, self.n_folds = codes, max(2, min(_FOLDS, *counts))
+        distinct = int(equal.max()) + 1
+        if distinct < 2:
+            raise InputError("ImagePU needs images that differ. Got copies of a single one.")
+        self.codes, self.n_folds = codes, max(2, min(_FOLDS, distinct, *counts))
         folds = PUStratifiedKFold(self.n_folds, random_state=seed)
-        self.fold = folds.assign(codes, None if equal.max() + 1 == len(codes) else equal)
+        self.fold = folds.assign(codes, None if distinct == len(codes) else equal)
 
     def halves(self) -> list[NDArray[np.bool_]]:
         """Which images each of two networks scores and does not learn from."""
