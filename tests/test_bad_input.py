@@ -230,7 +230,7 @@ ESTIMATOR_ROWS = [
             "greater than the share of labelled rows, 0.4",
         ),
         ("loss 'sigmod' lists the names", fit(loss="sigmod"), P, "'double_hinge', 'hinge', 'log"),
-        ("risk 'nn' lists the names", fit(risk="nn"), P, "'abs', 'imbalanced', 'nnpnu', 'nnpu'"),
+        ("risk 'nn' lists the names", fit(risk="nn"), P, "'abs', 'imbalanced', 'kl', 'nnpnu', 'nnpu'"),
         ("optimizer 'adm' lists the names", fit(optimizer="adm"), P, "'adagrad', 'adam', 'adamw'"),
     ),
     *rows(
@@ -760,7 +760,7 @@ PRIOR_ROWS = rows(
     ("one row", lambda _: estimate_prior(x_p[:1], x_u), E, "at least two rows"),
     ("equal scores", lambda _: estimate_prior([1.0, 1.0], [1.0, 1.0]), E, "All scores are equal"),
     ("equal rows", lambda _: estimate_prior(np.ones((5, 2)), np.ones((9, 2))), E, "rows are equal"),
-    ("NaN", lambda _: estimate_prior(x_p * NAN, x_u), E, "Input x_p contains NaN"),
+    ("NaN", lambda _: estimate_prior(x_p * NAN, x_u), E, "need different rows, in x_p"),
     ("NaN scores", lambda _: estimate_prior(scores_p, scores_u * NAN), E, "x_u holds NaN"),
     ("a sparse NaN", lambda _: estimate_prior(sparse.csr_array(x_p * NAN), x_u), E, "contains NaN"),
     ("text", lambda _: estimate_prior(["a", "b"], ["c", "d"]), E, "x_p must be a list of numbers"),

@@ -245,6 +245,8 @@ def _equal_rows(x: Any, n_p: int) -> NDArray[np.intp] | None:
     numbers: dict[bytes, int] = {}
     groups = np.array([numbers.setdefault(row, len(numbers)) for row in rows], dtype=np.intp)
     different = np.unique(groups[n_p:]).size / (groups.size - n_p)
+    if len(numbers) == 1:
+        return groups
     return groups if different >= DIFFERENT and len(numbers) < len(rows) else None
 
 
