@@ -230,7 +230,7 @@ ESTIMATOR_ROWS = [
             "greater than the share of labelled rows, 0.4",
         ),
         ("loss 'sigmod' lists the names", fit(loss="sigmod"), P, "'double_hinge', 'hinge', 'log"),
-        ("risk 'nn' lists the names", fit(risk="nn"), P, "'abs', 'imbalanced', 'kl', 'nnpnu', 'nnpu'"),
+        ("risk 'nn' lists the names", fit(risk="nn"), P, "'abs', 'imbalanced', 'kl', 'nnpnu'"),
         ("optimizer 'adm' lists the names", fit(optimizer="adm"), P, "'adagrad', 'adam', 'adamw'"),
     ),
     *rows(
