@@ -86,7 +86,7 @@ class PriorEstimate:
                 ("upper_bound", stored.get("upper_bound", bound)),
             )
         )
-        check_choice("method", estimate.method, owner, METHOD_NAMES)
+        check_choice("method", estimate.method, owner, (*METHOD_NAMES, "review"))
         check_sampling(estimate.sampling, owner)
         words = isinstance(estimate.message, str) and isinstance(estimate.identified, bool)
         if not words or not low <= value <= high or value == 0:

@@ -91,7 +91,7 @@ def least_cost(
         value = float(np.where(flagged, fp * (1 - p), fn * p).mean())
         return Cut(wanted, wanted, wanted, Estimate(value, value, value), float(flagged.mean()))
     answered = collect(p, draws, answers, known, "least_cost")
-    threshold = recalibrate(p, draws, answers).threshold(wanted)
+    threshold = recalibrate(p, draws, answers, known=known).threshold(wanted)
     grid = np.unique(np.append(np.quantile(p, np.linspace(0, 1, _GRID)), threshold))
     same = [bool(_no_dearer(answered, cut, threshold, fp, fn)) for cut in grid]
     here = int(np.searchsorted(grid, threshold))

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
+from nnpu.review.audits import Estimate, audit_answered
 from nnpu.review.draws import FloatArray, IntArray, as_probability
 from nnpu.review.totals import collect
 
@@ -24,16 +25,17 @@ if TYPE_CHECKING:
 
     from nnpu.review.draws import Draw
 
-__all__ = ["KnownRows", "Recalibration", "known_rows", "recalibrate"]
+__all__ = ["KnownRows", "Recalibration", "known_rows", "moved", "recalibrate"]
 
 _CAP = 5.0  # no row counts for more than this many mean rows
 _EDGE = 1e-3  # probabilities are kept this far from 0 and 1 on the logit scale
+_FAR = float(logit(1 - _EDGE))  # the same for log-odds
 _SLOPE_ROWS = 10.0  # how many answers the slope 1 counts for
 _SHIFT_ROWS = 1.0  # how many answers the shift 0 counts for
 
 
 class KnownRows(NamedTuple):
-    """Rows whose class a person gave.
+    """Rows whose class a person gave, or that were known before.
 
     Attributes
     ----------
@@ -42,31 +44,40 @@ class KnownRows(NamedTuple):
     y : array
         1 or 0.
     weight : array
-        1/chance, capped at five times its mean, with mean 1.
+        1/chance, capped at five times its mean, over its mean. A row that was known before has
+        the chance 1.
+    prior : Estimate or None
+        The audited prior, with its interval.
     """
 
     rows: IntArray
     y: FloatArray
     weight: FloatArray
+    prior: Estimate | None = None
 
 
 def known_rows(
     probability: ArrayLike,
     draws: Draw | Sequence[Draw],
     answers: ArrayLike | Sequence[ArrayLike],
+    *,
+    known: ArrayLike | None = None,
 ) -> KnownRows:
-    """Return the rows with a clear answer, and their weights in the risk R_PN.
+    """Return the rows with a clear answer, their weights in the risk R_PN, and the audited prior.
 
-    Only draws that estimate count: rows drawn for finding have no chance to weight by.
+    Rows that `known` gives are among them: answers alone stand for the other rows only. Only
+    draws that estimate count: rows drawn for finding have no chance to weight by.
 
     Parameters
     ----------
-    probability, draws, answers
+    probability, draws, answers, known
         As for `audit`.
 
     Returns
     -------
     KnownRows
+        For ``EnsemblePU.fit(X, s, answers=...)``. Its rows count in `probability`: in two samples,
+        where that is of U alone, ``found._replace(rows=np.flatnonzero(s == 0)[found.rows])``.
 
     Examples
     --------
@@ -77,7 +88,7 @@ def known_rows(
     >>> len(known.rows), float(known.y.sum()), round(float(known.weight.mean()), 6)
     (2, 1.0, 1.0)
     """
-    answered = collect(probability, draws, answers, None, "known_rows")
+    answered = collect(probability, draws, answers, known, "known_rows")
     rows = np.concatenate([r.rows for r in answered.rounds])
     weight = np.concatenate([r.weight / r.chance for r in answered.rounds])
     rows, first = np.unique(rows, return_index=True)
@@ -85,8 +96,11 @@ def known_rows(
     rows, weight = rows[clear], weight[first][clear]
     if weight.size:
         weight = np.minimum(weight, _CAP * weight.mean())
-        weight = weight / weight.mean()
-    return KnownRows(rows, answered.answers[rows], weight)
+        before = np.flatnonzero(~np.isnan(answered.given))
+        rows = np.concatenate([rows, before])
+        weight = np.concatenate([weight, np.ones(before.size)]) / weight.mean()
+    prior = audit_answered(answered, 0.5).prior
+    return KnownRows(rows, answered.answers[rows], weight, prior)
 
 
 @dataclass(frozen=True)
@@ -130,6 +144,8 @@ def recalibrate(
     probability: ArrayLike,
     draws: Draw | Sequence[Draw],
     answers: ArrayLike | Sequence[ArrayLike],
+    *,
+    known: ArrayLike | None = None,
 ) -> Recalibration:
     """Fit shift and slope on the logit scale to the answers, weighted by 1/chance.
 
@@ -139,7 +155,7 @@ def recalibrate(
 
     Parameters
     ----------
-    probability, draws, answers
+    probability, draws, answers, known
         As for `audit`.
 
     Returns
@@ -159,23 +175,35 @@ def recalibrate(
     True
     """
     p = as_probability(probability, "recalibrate")
-    known = known_rows(p, draws, answers)
-    if known.rows.size == 0:
+    found = known_rows(p, draws, answers, known=known)
+    if found.rows.size == 0:
         return Recalibration(0.0, 1.0, 0)
-    z, sign = _logit(p[known.rows]), 2 * known.y - 1
+    return moved(_logit(p[found.rows]), found.y, found.weight)
+
+
+def moved(log_odds: FloatArray, y: FloatArray, weight: FloatArray) -> Recalibration:
+    """Fit shift and slope for answered rows whose log-odds are given; see `recalibrate`.
+
+    Examples
+    --------
+    >>> found = moved(np.array([-1.0, 0.0, 1.0, 2.0]), np.zeros(4), np.ones(4))
+    >>> found.shift < 0, found.rows
+    (True, 4)
+    """
+    z, sign = np.clip(log_odds, -_FAR, _FAR), 2 * y - 1
 
     def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
         shift, slope = parameters
         margin = sign * (shift + slope * z)
-        value = float(known.weight @ np.logaddexp(0, -margin))
-        slack = -known.weight * sign * expit(-margin)
+        value = float(weight @ np.logaddexp(0, -margin))
+        slack = -weight * sign * expit(-margin)
         penalty = 0.5 * (_SHIFT_ROWS * shift**2 + _SLOPE_ROWS * (slope - 1) ** 2)
         gradient = [slack.sum() + _SHIFT_ROWS * shift, slack @ z + _SLOPE_ROWS * (slope - 1)]
         return value + penalty, np.array(gradient)
 
     limits = [(-20.0, 20.0), (0.05, 20.0)]  # a slope below 0 would turn the ranking round
     found = minimize(loss, np.array([0.0, 1.0]), jac=True, bounds=limits, method="L-BFGS-B")
-    return Recalibration(float(found.x[0]), float(found.x[1]), int(known.rows.size))
+    return Recalibration(float(found.x[0]), float(found.x[1]), int(y.size))
 
 
 def _logit(p: FloatArray) -> FloatArray:

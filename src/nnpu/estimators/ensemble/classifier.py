@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, logit
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from nnpu.calibration import ScoreCalibration, fit_calibration, least_regret_cut
+from nnpu.calibration import ScoreCalibration, least_regret_cut
 from nnpu.data.vectors import as_array
 from nnpu.estimators._kinds import as_numbers
 from nnpu.estimators.base import BasePUClassifier
-from nnpu.estimators.ensemble import state
+from nnpu.estimators.ensemble import reviewed, state
 from nnpu.estimators.ensemble.designs import Dense, fit_dense
 from nnpu.estimators.ensemble.inputs import (
     Levels,
@@ -26,10 +27,11 @@ from nnpu.estimators.ensemble.inputs import (
     frame_levels,
 )
 from nnpu.estimators.ensemble.member_scorers import Scorer, View
-from nnpu.estimators.ensemble.members import MEMBERS, Task
+from nnpu.estimators.ensemble.members import MEMBERS
 from nnpu.estimators.ensemble.rules import excluded
+from nnpu.estimators.ensemble.task import Task
 from nnpu.estimators.ensemble.trials import Folds, Trial, make_folds, p_against_u, refit, try_member
-from nnpu.estimators.ensemble.weights import find_weights
+from nnpu.estimators.ensemble.weights import calibrated, find_weights
 from nnpu.estimators.threshold_choice import prior_ends
 from nnpu.parameters import InputError, ParameterError, check_choice, check_count, shown
 
@@ -37,11 +39,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.estimators.labels import Labels
+    from nnpu.review import KnownRows
 
 __all__ = ["EnsemblePU"]
 
 _OWNER = "EnsemblePU"
-_LEAST_SLOPE = 0.1  # of a calibration, for scores with standard deviation 1
 _SURE = 1e-9  # probabilities nearer to 0 or 1 count as this
 _BLOCK = 1 << 16  # rows that are scored at a time
 
@@ -109,6 +111,8 @@ class EnsemblePU(BasePUClassifier):
     array([1., 0.])
     """
 
+    _answers: KnownRows | None = None  # while rows are fitted
+
     def __init__(
         self,
         prior: float | str = "auto",
@@ -129,6 +133,24 @@ class EnsemblePU(BasePUClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, *, groups: Any = None, answers: KnownRows | None = None) -> Self:
+        """Fit from labelled positives and unlabelled rows, and from what a person said of some.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `BasePUClassifier.fit`.
+        answers : KnownRows, optional
+            Of `nnpu.review.known_rows`, with rows that count in `X`, in which answered rows stay
+            unlabelled. Their classes are added to the risk of every member, with a share that is
+            chosen out of fold, and calibrate. ``prior="auto"`` takes the audited prior.
+        """
+        self._answers = answers
+        try:
+            return super().fit(X, y, groups=groups)
+        finally:
+            self._answers = None
 
     def _check_parameters(self) -> None:
         self._check_shared_parameters()
@@ -198,6 +220,8 @@ class EnsemblePU(BasePUClassifier):
         jobs = self.n_jobs if self.n_jobs and self.n_jobs > 0 else _cores()
         view = View(x, self.design_)
         task = Task(view, s, self.categories_, self.sampling, seed, jobs, int(s.sum()))
+        if self._answers is not None:
+            task = replace(task, answers=reviewed.signed_weights(self._answers, codes)[used])
         self._work: tuple[Task, Folds, list[Trial]] = (task, folds, [])
         reasons = excluded(task, self._asked())
         for member in MEMBERS.values():
@@ -225,6 +249,12 @@ class EnsemblePU(BasePUClassifier):
         if self.verbose:
             print(text, file=sys.stderr, flush=True)
 
+    def _find_prior(self, X: Any, codes: Labels, seed: int) -> float:
+        if self.prior != "auto" or self._answers is None or self._answers.prior is None:
+            return super()._find_prior(X, codes, seed)
+        self.prior_estimate_ = reviewed.audited_prior(self._answers, codes, self.sampling)
+        return self.prior_estimate_.value
+
     def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any, None]:
         """Out-of-fold scores: the mean of the members' that need no prior."""
         _, folds, trials = self._work
@@ -238,7 +268,7 @@ class EnsemblePU(BasePUClassifier):
 
     def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
         task, folds, trials = self._work
-        task = Task(**{**vars(task), "prior": self.prior_})
+        task = replace(task, prior=self.prior_)
         self._work = (task, folds, trials)
         known = {trial.member.name for trial in trials}
         for member in MEMBERS.values():
@@ -249,9 +279,15 @@ class EnsemblePU(BasePUClassifier):
         if not used:
             raise InputError("No member of EnsemblePU could be fitted: no column tells rows apart.")
         s = task.s[folds.held_out]
+        if task.answers is not None:
+            task, used = self._with_answers(task, folds, used)
         self._combine(task, used, s)
         log_odds = self._log_odds(np.array([trial.scores for trial in used]))
         self._finish(log_odds, s)
+        if task.answers is not None:
+            self.calibration_, self.threshold_ = reviewed.corrected(
+                self.calibration_, log_odds, task.answers[folds.held_out]
+            )
         self.scorers_: list[Scorer] = []
         for trial in used:
             self._say(f"{trial.member.name}: fitted to all rows")
@@ -271,10 +307,31 @@ class EnsemblePU(BasePUClassifier):
         self._names = [trial.member.name for trial in used]
         self.members_.sort(key=lambda row: order.index(row["name"]))
 
+    def _with_answers(
+        self, task: Task, folds: Folds, used: list[Trial]
+    ) -> tuple[Task, list[Trial]]:
+        """Choose out of fold how much the answers count in the risk of every member."""
+        assert task.answers is not None
+        s, answers = task.s[folds.held_out], task.answers[folds.held_out]
+        best, losses = (task, used), []
+        for eta in reviewed.ETAS:
+            asked = replace(task, eta=eta)
+            tried = used if eta == 0 else [try_member(t.member, asked, folds) for t in used]
+            tried = [trial for trial in tried if not trial.reason]
+            if not tried:
+                continue
+            self._combine(asked, tried, s)
+            log_odds = self._log_odds(np.array([trial.scores for trial in tried]))
+            losses.append(reviewed.answer_loss(log_odds, answers))
+            if losses[-1] == min(losses):
+                best = asked, tried
+            self._say(f"answers with η = {eta:g}: log-loss {losses[-1]:.4f} out of fold")
+        return best
+
     def _combine(self, task: Task, used: list[Trial], s: NDArray[np.int8]) -> None:
         """Calibrate each member out of fold and weigh them."""
         self._calibrations = np.array(
-            [_calibrated(trial.scores, s, self.prior_, self.sampling) for trial in used]
+            [calibrated(trial.scores, s, self.prior_, self.sampling) for trial in used]
         )
         scores = np.array([trial.scores for trial in used])
         log_odds = self._calibrations[:, :1] * scores + self._calibrations[:, 1:]
@@ -294,13 +351,13 @@ class EnsemblePU(BasePUClassifier):
 
         That is at one half, unless the prior is an estimate: then its interval decides.
         """
-        slope, intercept = _calibrated(log_odds, s, self.prior_, self.sampling)
+        slope, intercept = calibrated(log_odds, s, self.prior_, self.sampling)
         self.calibration_ = ScoreCalibration(slope, intercept)
         self.threshold_ = -intercept / slope
         if self.prior_estimate_ is not None:
             population = log_odds if self.sampling == "one-sample" else log_odds[s == 0]
             ends = prior_ends(self, float(s.mean()) if self.sampling == "one-sample" else 0.0)
-            fitted = (_calibrated(log_odds, s, end, self.sampling) for end in ends)
+            fitted = (calibrated(log_odds, s, end, self.sampling) for end in ends)
             self.threshold_ = least_regret_cut(population, *(ScoreCalibration(*f) for f in fitted))
         if p_against_u(log_odds, s) <= 0.5:
             warnings.warn(
@@ -328,31 +385,6 @@ class EnsemblePU(BasePUClassifier):
     def _restore(self, tensors: dict[str, Any], fitted: dict[str, Any], module: Any) -> None:
         super()._restore(tensors, fitted, module)
         state.unpack(self, tensors, fitted)
-
-
-def _calibrated(
-    scores: NDArray[np.float64], s: NDArray[np.int8], prior: float, sampling: str
-) -> tuple[float, float]:
-    """Return slope and intercept; the fewer positives, the more the slope is drawn to zero.
-
-    It never gets there: scores that seem to mislead keep their order, at probabilities that all but
-    agree with the prior.
-    """
-    n_p = int(s.sum())
-    population = scores if sampling == "one-sample" else scores[s == 0]
-    least = _LEAST_SLOPE / max(float(scores.std()), 1e-12)
-    if np.ptp(population) == 0:
-        return least, float(logit(prior)) - least * float(population.mean())
-    fitted = fit_calibration(
-        scores[s == 1],
-        scores[s == 0],
-        prior=prior,
-        sampling=sampling,
-        ridge=1e-3 + 1 / n_p,
-    )
-    if fitted.slope > least:
-        return fitted.slope, fitted.intercept
-    return least, float(logit(prior)) - least * float(population.mean())
 
 
 def _some(x: NDArray[np.float32], seed: int) -> NDArray[np.float32]:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from nnpu.boosting import kl_round
 from nnpu.estimators.ensemble.designs import fit_expansion
@@ -32,59 +31,13 @@ from nnpu.estimators.forest import Forest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MEMBERS", "Member", "Task"]
+    from nnpu.estimators.ensemble.task import Task
+
+__all__ = ["MEMBERS", "Member"]
 
 _FOR_THREADS = 50_000  # rows from which LightGBM uses more than one thread
 _FEW = 2500  # positives up to which boosted trees are small
 _STEP = 10  # boosting rounds between two looks at the held-out loss
-
-
-@dataclass(frozen=True)
-class Task:
-    """What a member is fitted to.
-
-    ``s`` is 1 in P and 0 elsewhere, ``categories`` are the columns of codes, ``prior`` is NaN as
-    long as it is not known, ``size`` is the number of positives of all folds together: sizes of
-    members go by it.
-    """
-
-    view: View
-    s: NDArray[np.int8]
-    categories: tuple[int, ...]
-    sampling: str
-    seed: int
-    n_jobs: int
-    size: int
-    prior: float = np.nan
-
-    @property
-    def n_p(self) -> int:
-        """The number of positives."""
-        return int(self.s.sum())
-
-    def take(self, index: NDArray[np.intp], seed: int) -> Task:
-        """Return the task for some of the rows."""
-        return replace(self, view=self.view.take(index), s=self.s[index], seed=seed)
-
-    def balanced(self) -> NDArray[np.float64]:
-        """Return weights: 1 in P, and as much in U altogether."""
-        n_p = self.n_p
-        return np.where(self.s == 1, 1.0, n_p / (len(self.s) - n_p))
-
-    def at_most(self, rows: int, *, together: bool = False) -> Task:
-        """Return the task with no more rows than that.
-
-        P and U are drawn together, or separately with at least half of the rows from U.
-        """
-        if len(self.s) <= rows:
-            return self
-        rng = np.random.default_rng(self.seed)
-        if together:
-            return self.take(np.sort(rng.permutation(len(self.s))[:rows]), self.seed)
-        p, u = np.flatnonzero(self.s == 1), np.flatnonzero(self.s == 0)
-        p = rng.permutation(p)[: max(rows // 2, rows - len(u))]
-        u = rng.permutation(u)[: rows - len(p)]
-        return self.take(np.sort(np.concatenate([p, u])), self.seed)
 
 
 class Member(ABC):
@@ -192,7 +145,7 @@ def _ridge(columns: Any, task: Task, strength: float) -> tuple[NDArray[Any], NDA
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
-    weights = task.balanced()
+    rows, s, weights = task.weighted()
     small = isinstance(columns, np.ndarray) and columns.shape[1] <= 400
     model = LogisticRegression(
         C=task.n_p / strength,
@@ -202,7 +155,7 @@ def _ridge(columns: Any, task: Task, strength: float) -> tuple[NDArray[Any], NDA
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(columns, task.s, sample_weight=weights / weights.sum())
+        model.fit(columns[rows], s, sample_weight=weights / weights.sum())
     return model.coef_[0].astype(np.float64), model.intercept_.astype(np.float64)
 
 
@@ -220,6 +173,7 @@ class _ExtraTrees(Member):
         from sklearn.ensemble import ExtraTreesClassifier
 
         task = task.at_most(self.most_rows)
+        rows, s, weights = task.weighted()
         share = max(self.leaf / (2 * task.n_p), 1 / self.most_leaves)
         model = ExtraTreesClassifier(
             self.trees,
@@ -228,7 +182,7 @@ class _ExtraTrees(Member):
             random_state=task.seed,
         )
         with config_context(skip_parameter_validation=True, assume_finite=True):  # tree by tree
-            model.fit(task.view.dense, task.s, sample_weight=task.balanced())
+            model.fit(task.view.dense[rows], s, sample_weight=weights)
         return [ForestScorer(Forest.from_sklearn(model.estimators_))]
 
 
@@ -257,10 +211,11 @@ class _Boosted(Member):
         together = self.needs_prior and task.sampling == "one-sample"
         task = task.at_most(self.most_rows, together=together)
         options = self._options(task)
+        index, labels, weights = self._rows(task)
         rows = lightgbm.Dataset(
-            _for_lightgbm(task.view.x),
-            label=task.s,
-            weight=self._weights(task),
+            _for_lightgbm(task.view.x[index]),
+            label=labels,
+            weight=weights,
             params={name: value for name, value in options.items() if name != "objective"},
             categorical_feature=list(task.categories),
         )
@@ -269,7 +224,7 @@ class _Boosted(Member):
         n_columns = task.view.x.shape[1]
         splits = any(rows.feature_num_bin(j) > 1 for j in range(n_columns))
         if start:
-            rows.set_init_score(np.full(len(task.s), start))
+            rows.set_init_score(np.full(len(labels), start))
         text = ""
         if splits:  # LightGBM takes rows that no column tells apart for an error
             booster = lightgbm.train(options, rows, self._rounds(task))
@@ -290,8 +245,8 @@ class _Boosted(Member):
     def _start(self, task: Task) -> float:
         return 0.0
 
-    def _weights(self, task: Task) -> NDArray[np.float64] | None:
-        return task.balanced()
+    def _rows(self, task: Task) -> tuple[Any, NDArray[np.int8], NDArray[np.float64] | None]:
+        return task.weighted()
 
     def _objective(self, task: Task) -> Any:
         return "binary"
@@ -331,15 +286,22 @@ class _KL(_Boosted):
     def _start(self, task: Task) -> float:
         return float(logit(task.prior))
 
-    def _weights(self, task: Task) -> None:
-        return None
+    def _rows(self, task: Task) -> tuple[Any, NDArray[np.int8], None]:
+        return slice(None), task.s, None
 
     def _objective(self, task: Task) -> Any:
+        rows, y, weight = task.answered()
+        weight = task.eta * task.n_p / task.prior * weight
         scale = task.n_p / (task.prior * len(task.s))  # a row of P has the weight 1
+        scale *= 1 - task.eta if len(rows) else 1.0
 
         def objective(scores: NDArray[Any], _: Any) -> tuple[NDArray[Any], NDArray[Any]]:
             start = kl_round(scores, task.s, prior=task.prior, sampling=task.sampling)
-            return scale * start.gradient, scale * start.hessian
+            gradient, hessian = scale * start.gradient, scale * start.hessian
+            q = expit(scores[rows])
+            gradient[rows] += weight * (q - y)
+            hessian[rows] += weight * q * (1 - q)
+            return gradient, hessian
 
         return objective
 

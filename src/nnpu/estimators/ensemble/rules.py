@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from nnpu.estimators.ensemble.members import MEMBERS
 
 if TYPE_CHECKING:
-    from nnpu.estimators.ensemble.members import Task
+    from nnpu.estimators.ensemble.task import Task
 
 __all__ = ["excluded"]
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.estimators.ensemble.member_scorers import Scorer
-    from nnpu.estimators.ensemble.members import Member, Task
+    from nnpu.estimators.ensemble.members import Member
+    from nnpu.estimators.ensemble.task import Task
 
 __all__ = ["Folds", "Trial", "make_folds", "p_against_u", "refit", "try_member"]
 

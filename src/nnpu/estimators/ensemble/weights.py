@@ -1,4 +1,4 @@
-"""How much each member counts, from out-of-fold scores of P and U alone."""
+"""What each member's scores mean and how much it counts, from out-of-fold scores of P and U."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, logit
+
+from nnpu.calibration import fit_calibration
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["find_weights"]
+__all__ = ["calibrated", "find_weights"]
 
+_LEAST_SLOPE = 0.1  # of a calibration, for scores with standard deviation 1
 _SHRINK = 500  # positives at which the data and the equal weights count the same
 
 
@@ -69,3 +72,28 @@ def find_weights(
     share = n_p / (n_p + _SHRINK)
     weights: NDArray[np.float64] = share * best / best.sum() + (1 - share) * equal
     return weights
+
+
+def calibrated(
+    scores: NDArray[np.float64], s: NDArray[np.int8], prior: float, sampling: str
+) -> tuple[float, float]:
+    """Return slope and intercept; the fewer positives, the more the slope is drawn to zero.
+
+    It never gets there: scores that seem to mislead keep their order, at probabilities that all but
+    agree with the prior.
+    """
+    n_p = int(s.sum())
+    population = scores if sampling == "one-sample" else scores[s == 0]
+    least = _LEAST_SLOPE / max(float(scores.std()), 1e-12)
+    if np.ptp(population) == 0:
+        return least, float(logit(prior)) - least * float(population.mean())
+    fitted = fit_calibration(
+        scores[s == 1],
+        scores[s == 0],
+        prior=prior,
+        sampling=sampling,
+        ridge=1e-3 + 1 / n_p,
+    )
+    if fitted.slope > least:
+        return fitted.slope, fitted.intercept
+    return least, float(logit(prior)) - least * float(population.mean())

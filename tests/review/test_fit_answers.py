@@ -1,0 +1,138 @@
+"""Answers in a fit: the risk of the members, the audited prior, the calibration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nnpu import EnsemblePU, load
+from nnpu.estimators.ensemble.member_scorers import View
+from nnpu.estimators.ensemble.members import MEMBERS
+from nnpu.estimators.ensemble.reviewed import audited_prior, signed_weights
+from nnpu.estimators.ensemble.task import Task
+from nnpu.review import Estimate, KnownRows, draw, known_rows
+
+
+def task(**options):
+    s = np.array([1, 1, 0, 0, 0, 0], dtype=np.int8)
+    view = View(np.arange(6.0, dtype=np.float32)[:, None], None)
+    answers = np.array([0.0, 0.0, 3.0, -1.0, -2.0, 0.0])
+    return Task(view, s, (), "two-sample", 0, 1, 2, answers=answers, **options)
+
+
+def test_answers_that_count_for_nothing_leave_the_task_as_it_is():
+    rows, s, weights = task().weighted()
+    assert rows == slice(None)
+    assert s.tolist() == [1, 1, 0, 0, 0, 0]
+    assert weights.tolist() == [1, 1, 0.5, 0.5, 0.5, 0.5]
+
+
+def test_an_answered_row_stays_unlabelled_and_comes_again_with_its_class():
+    """P and U weigh 2 each, times 1 − η = 0.75; so do yes and no, times η = 0.25."""
+    rows, s, weights = task(eta=0.25).weighted()
+    assert rows.tolist() == [0, 1, 2, 3, 4, 5, 2, 3, 4]
+    assert s.tolist() == [1, 1, 0, 0, 0, 0, 1, 0, 0]
+    np.testing.assert_allclose(weights[:6], [0.75] * 2 + [0.375] * 4)
+    np.testing.assert_allclose(weights[6:], [0.5, 0.5 / 3, 1.0 / 3])
+    assert weights.sum() == pytest.approx(4)
+
+
+def test_answers_of_one_class_alone_are_not_told_apart():
+    only = task(eta=0.5).take(np.array([0, 1, 3, 4]), 0)
+    assert only.weighted()[0] == slice(None)
+
+
+def test_few_of_many_rows_keep_the_answers():
+    small = task(eta=0.5).at_most(3)
+    assert np.count_nonzero(small.answers) == 3
+
+
+@pytest.mark.parametrize("sampling", ["two-sample", "one-sample"])
+def test_the_gradient_of_the_kl_member_is_that_of_both_risks(sampling):
+    """Central differences of (1 − η) R_KL + η R_PN, in which a row of P has the weight 1."""
+    one = task(prior=0.4, eta=0.3)
+    one = Task(**{**vars(one), "sampling": sampling})
+    g = np.array([0.3, -0.2, 0.8, -0.5, 0.1, 0.6])
+
+    def risk(scores):
+        phi = 1 / (1 + np.exp(-scores))
+        population = phi if sampling == "one-sample" else phi[2:]
+        pu = 0.4 * -np.log(phi[:2]).mean() + population.mean()
+        pn = (3 * -np.log(phi[2]) - np.log(1 - phi[3]) - 2 * np.log(1 - phi[4])) / 6
+        return 0.7 * pu + 0.3 * pn
+
+    step = 1e-6 * np.eye(6)
+    numbers = [(risk(g + d) - risk(g - d)) / 2e-6 for d in step]
+    gradient, hessian = MEMBERS["boosted-kl"]._objective(one)(g, None)
+    np.testing.assert_allclose(gradient, np.array(numbers) * 2 / 0.4, rtol=1e-6)
+    assert (hessian > 0).all()
+
+
+def overlapping(seed=0, n=1500):
+    """Classes that overlap so much that P and U alone do not give the prior of 0.25."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.25
+    x_u = rng.normal(0.7 * y[:, None], 1, (n, 3))
+    x_p = rng.normal(0.7, 1, (250, 3))
+    return np.vstack([x_p, x_u]), np.repeat([1, 0], [250, n]), y
+
+
+@pytest.fixture(scope="module")
+def reviewed():
+    X, s, y = overlapping()
+    clf = EnsemblePU(prior=0.6, members=["products", "boosted-kl"], n_folds=2, random_state=0)
+    p = clf.fit(X, s).predict_proba(X[s == 0])[:, 1]
+    drawn = draw(p, 150, random_state=0)
+    found = known_rows(p, drawn, y[drawn.rows])
+    found = found._replace(rows=np.flatnonzero(s == 0)[found.rows])
+    return X, s, y, clf, found
+
+
+def test_a_fit_takes_the_audited_prior_and_moves_the_probabilities(reviewed, tmp_path):
+    X, s, _, wrong, found = reviewed
+    clf = EnsemblePU(members=["products", "boosted-kl"], n_folds=2, random_state=0)
+    clf.fit(X, s, answers=found)
+    assert clf.prior_ == found.prior.value
+    assert clf.prior_estimate_.method == "review"
+    new_x, _, new_y = overlapping(1)
+    new_x = new_x[250:]
+    p, before = clf.predict_proba(new_x)[:, 1], wrong.predict_proba(new_x)[:, 1]
+    assert abs(p.mean() - new_y.mean()) < abs(before.mean() - new_y.mean()) / 3
+    right, were = (np.mean((c.predict(new_x) == 1) == new_y) for c in (clf, wrong))
+    assert right > were + 0.1
+    assert clf._answers is None
+    same = load(clf.save(tmp_path / "model"))
+    assert same.prior_estimate_ == clf.prior_estimate_
+    np.testing.assert_array_equal(same.decision_function(new_x), clf.decision_function(new_x))
+
+
+def test_answers_of_other_rows_are_refused(reviewed):
+    X, s, _, _, found = reviewed
+    moved = found._replace(rows=found.rows - 250)  # counted in U, not in X
+    with pytest.raises(ValueError, match="a row that was answered no is labelled positive"):
+        EnsemblePU(members=["products"], n_folds=2).fit(X, s, answers=moved)
+    with pytest.raises(ValueError, match="row numbers in the range"):
+        EnsemblePU(members=["products"], n_folds=2).fit(X, s, answers=moved._replace(y=[1]))
+    with pytest.raises(ValueError, match="must be 1 or 0"):
+        signed_weights(found._replace(y=found.y + 1), s)
+
+
+def test_an_audited_prior_is_above_the_labelled_share_of_one_sample():
+    codes = np.array([1] * 30 + [0] * 70, dtype=np.int8)
+    known = KnownRows(np.zeros(0, int), np.zeros(0), np.zeros(0), Estimate(0.3, 0.3, 0.34, 40))
+    found = audited_prior(known, codes, "one-sample")
+    assert 0.3 < found.value < 0.34
+    assert found.low == 0.3
+
+
+def test_the_labelled_rows_of_one_sample_are_among_what_is_known():
+    """100 rows of which 20 are labelled; 40 of the other 80 are asked: each stands for two."""
+    p = np.full(100, 0.5)
+    known = np.where(np.arange(100) < 20, 1.0, np.nan)
+    drawn = draw(p, 40, exclude=np.arange(20), random_state=0)
+    found = known_rows(p, drawn, np.zeros(40), known=known)
+    assert len(found.rows) == 60
+    assert found.y.sum() == 20
+    np.testing.assert_allclose(found.weight[:40], 1.0)
+    np.testing.assert_allclose(found.weight[40:], 0.5)
+    assert found.prior.value == pytest.approx(0.2)
