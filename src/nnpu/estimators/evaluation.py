@@ -148,7 +148,9 @@ class Evaluation:
         counts = (
             f"{self.rows:,} rows, {self.labelled:,} labelled, {self.flagged:,} predicted positive."
         )
-        return "\n".join([counts, *self.lines()])
+        lines = self.lines()
+        where = 0 if self.prior_known else len(prior_lines(self.prior, known=False))
+        return "\n".join([*lines[:where], counts, *lines[where:]])  # a warning comes first
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -156,14 +158,13 @@ class Evaluation:
         return f"<pre>{escape(str(self))}</pre>"
 
     def _figures(self, names: tuple[str, ...]) -> list[str]:
-        lines = [f"  {'':14}{'estimate':>8}   90 % interval"]
-        lines += [
-            f"  {NAMES[name]:14}{_shown(name, each.value):>8}   "
-            f"{_shown(name, each.low)} to {_shown(name, each.high)}"
-            if self.is_defined(name)
-            else f"  {NAMES[name]:14}{'-':>8}   no row is predicted positive"
-            for name, each in ((name, self.metrics[name]) for name in names)
-        ]
+        lines = [_row("", "estimate", "90 % interval", known=self.prior_known)]
+        for name in names:
+            value, *ends = (_shown(name, number) for number in self.metrics[name])
+            found = value, " to ".join(ends)
+            if not self.is_defined(name):
+                found = "-", "no row is predicted positive"
+            lines.append(_row(NAMES[name], *found, known=self.prior_known))
         return lines + self.contradictions(names)
 
     def is_defined(self, name: str) -> bool:
@@ -283,6 +284,18 @@ def prior_interval(classifier: BasePUClassifier) -> Estimate:
         return Estimate(prior, prior, prior)
     scale = prior / estimate.value
     return Estimate(prior, estimate.low * scale, estimate.high * scale)
+
+
+def _row(name: str, value: str, limits: str, *, known: bool) -> str:
+    """Return a line of the figures: the value first, or the range first and alone in the heading.
+
+    With a prior that is not known, the value is that of the best guess.
+    """
+    if known:
+        return f"  {name:14}{value:>8}   {limits}"
+    if not name:
+        value, limits = "at the best guess", "range"
+    return f"  {name:14}{limits:16} {value}"
 
 
 def _shown(name: str, value: float) -> str:
