@@ -1,6 +1,6 @@
 """What `prior="auto"` costs: accuracy with everything estimated, and what `evaluate` claims.
 
-python benchmarks/estimated.py run [--role choose|verdict] [--out FILE]
+python benchmarks/estimated.py run [--role choose|verdict] [--settings 0 1 …] [--out FILE]
 python benchmarks/estimated.py summary [--out FILE]
 
 The tables and draws of `benchmarks/prior.py suite`. A fifth of the rows is set aside, as `TablePU`
@@ -55,12 +55,13 @@ class Sharing(EnsemblePU):
             setattr(self, name, value)
 
 
-def run(role: str, out: Path) -> None:
+def run(role: str, settings: list[int], out: Path) -> None:
     done = set()
     if out.exists():
         with out.open(newline="") as file:
             done = {tuple(row[:4]) for row in csv.reader(file)}
-    for number, (sampling, prior, n_p, n_u) in enumerate(SUITE):
+    for number in settings:
+        sampling, prior, n_p, n_u = SUITE[number]
         for name in tables.CHOOSE if role == "choose" else tables.VERDICT:
             if (name, role, sampling, str(prior)) in done:
                 continue
@@ -144,10 +145,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["run", "summary"])
     parser.add_argument("--role", default="choose", choices=["choose", "verdict"])
+    parser.add_argument("--settings", type=int, nargs="*", default=list(range(len(SUITE))))
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     if arguments.what == "run":
-        run(arguments.role, arguments.out)
+        run(arguments.role, arguments.settings, arguments.out)
     else:
         summary(arguments.out)
 

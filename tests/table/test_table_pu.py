@@ -123,7 +123,7 @@ def test_an_unknown_prior_is_said_first_and_widens_the_figures(table):
     estimate = model.prior_estimate_
     assert (found.prior.low, found.prior.high) == (estimate.low, estimate.high)
     said = str(given).splitlines()
-    assert ("NOT KNOWN" in said[1]) == (not estimate.identified)
+    assert ("NOT KNOWN" in said[0]) == (not estimate.identified)
     s = np.where(table["known"] == 1, 1, 0)
     narrow = nnpu.metrics.interval(
         "pu_precision", s, model.predict(table), prior=model.prior_, sampling="one-sample"

@@ -163,7 +163,7 @@ class Evaluation:
             value, *ends = (_shown(name, number) for number in self.metrics[name])
             found = value, " to ".join(ends)
             if not self.is_defined(name):
-                found = "-", "no row is predicted positive"
+                found = "-" if self.prior_known else "", "no row is predicted positive"
             lines.append(_row(NAMES[name], *found, known=self.prior_known))
         return lines + self.contradictions(names)
 
@@ -295,11 +295,12 @@ def _row(name: str, value: str, limits: str, *, known: bool) -> str:
         return f"  {name:14}{value:>8}   {limits}"
     if not name:
         value, limits = "at the best guess", "range"
-    return f"  {name:14}{limits:16} {value}"
+    return f"  {name:14}{limits:16} {value}".rstrip()
 
 
 def _shown(name: str, value: float) -> str:
     """Write a share inside of [0, 1]: what lies beyond means nothing; see `contradictions`."""
     if not math.isfinite(value):
         return "-"
-    return f"{value if name == 'lee_liu_score' else min(max(value, 0.0), 1.0):.3f}"
+    highest = math.inf if name == "lee_liu_score" else 1.0
+    return f"{min(max(value, 0.0), highest):.3f}"

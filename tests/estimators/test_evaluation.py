@@ -1,0 +1,63 @@
+"""What an `Evaluation` prints: a warning first and ranges where the prior is not known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nnpu import LinearPU
+from nnpu.estimators.evaluation import evaluate
+from nnpu.prior import PriorEstimate
+
+
+@pytest.fixture
+def judged():
+    """Return a function that judges one classifier under an estimate of its prior."""
+    rng = np.random.default_rng(0)
+    y = rng.random(2000) < 0.4
+    X, s = rng.normal(2.0 * y, 1)[:, None], (y & (rng.random(2000) < 0.5)).astype(int)
+    clf = LinearPU(0.4, sampling="one-sample").fit(X[::2], s[::2])
+    scores = clf.decision_function(X[1::2])
+
+    def judge(**changes):
+        estimate = PriorEstimate(0.4, 0.3, 0.5, "auto", True, "", "one-sample")
+        clf.prior_estimate_ = replace(estimate, **changes)
+        return evaluate(clf, s[1::2], scores)
+
+    return judge
+
+
+def test_unknown_prior_comes_first_and_every_figure_is_a_range(judged):
+    lines = str(judged(identified=False)).splitlines()
+    assert lines[0].startswith("THE SHARE OF POSITIVES IS NOT KNOWN: 0.30 to 0.50")
+    assert "nnpu review" in lines[1]
+    assert lines[2].startswith("1,000 rows")
+    assert lines[3].split() == ["range", "at", "the", "best", "guess"]
+    accuracy = lines[4].split()
+    assert accuracy[0] == "accuracy"
+    assert float(accuracy[1]) < float(accuracy[4]) < float(accuracy[3])
+
+
+def test_known_prior_has_estimates_with_intervals(judged):
+    lines = str(judged()).splitlines()
+    assert lines[0].startswith("1,000 rows")
+    assert lines[1] == "Share of positives: 0.400 (0.30 to 0.50)."
+    assert lines[2].split() == ["estimate", "90", "%", "interval"]
+
+
+def test_figures_are_wider_the_less_is_known_of_the_prior(judged):
+    wide, narrow = judged(low=0.25, high=0.6), judged(low=0.39, high=0.41)
+    for name in ("pu_accuracy", "pu_precision", "pu_f1", "pu_roc_auc"):
+        low, high = wide.metrics[name][1:]
+        assert low < narrow.metrics[name].low < narrow.metrics[name].high < high
+    assert wide.recall == narrow.recall
+
+
+def test_no_share_is_printed_beyond_one_and_the_contradiction_is_named(judged):
+    found = judged(value=0.4, low=0.39, high=0.41)
+    found = replace(found, metrics={**found.metrics, "pu_precision": (1.3, 1.2, 1.4)})
+    said = str(found)
+    assert "precision        1.000   1.000 to 1.000" in said
+    assert "A precision of 1.30 is impossible: the prior is too large, or the labelled" in said
