@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.viewcode",
     "numpydoc",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     # ours, in _extensions/
     "docstrings",
@@ -34,6 +35,11 @@ smartquotes = False  # "auto" is code even where it stands in a sentence
 # Pages
 myst_enable_extensions = ["attrs_block"]
 myst_heading_anchors = 4
+
+# Copy buttons: not on output, and without the prompt of a shell or of Python
+copybutton_selector = "div:not(.sphx-glr-script-out) > div.highlight > pre"
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 # Reference
 default_role = "code"
@@ -55,9 +61,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "ignore_pattern": r"__init__\.py",
     "within_subsection_order": "FileNameSortKey",
-    "image_scrapers": ("examples.take_pictures",),
-    "reset_argv": "examples.arguments",
-    "reset_modules": (),
+    "image_scrapers": ("matplotlib",),
     "thumbnail_size": (600, 250),
     "download_all_examples": False,
     "show_signature": False,
@@ -69,13 +73,15 @@ if examples.NOT_RUN:
 
 # Looks
 html_theme = "pydata_sphinx_theme"
-html_title = "nnpu"
+html_title = f"nnpu {version}"
+html_favicon = "_static/mark.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {"index": []}
 html_theme_options = {
+    "logo": {"image_light": "_static/mark.svg", "image_dark": "_static/mark.svg", "text": html_title},
     "header_links_before_dropdown": 7,
     "navbar_persistent": ["search-button"],
     "navbar_end": ["theme-switcher"],

@@ -7,13 +7,11 @@ the share of even digits, fit a classifier, calibrate it on rows that it has not
 where to cut. True labels appear only at the end, to see how far the estimates were off.
 """
 
-import sys
-from pathlib import Path
-
+import matplotlib.pyplot as plt
 import numpy as np
 
 from nnpu import PUClassifier, data, estimate_prior, metrics
-from nnpu.report import Curve, Panel, save_figure
+from nnpu.report import Curve, Panel, draw_figure
 
 digits = data.load("digits")
 sample = data.sample_pu(digits, 300, disjoint=True, random_state=0)
@@ -86,5 +84,5 @@ calibrated = Panel(
         Curve("test rows, eight parts", means, shares, None, "blue"),
     ],
 )
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-print(*save_figure([where_to_cut, calibrated], folder / "prior_and_threshold", formats=("png",)))
+draw_figure([where_to_cut, calibrated])
+plt.show()

@@ -7,13 +7,11 @@ the same classifier is fitted under priors from 0.6 to 1.4 times the true one: F
 paper, for one's own data, without true labels.
 """
 
-import sys
-from pathlib import Path
-
+import matplotlib.pyplot as plt
 import numpy as np
 
 from nnpu import PUClassifier, data, sensitivity
-from nnpu.report import Curve, save_figure, sensitivity_panels
+from nnpu.report import Curve, draw_figure, sensitivity_panels
 
 digits = data.load("digits")
 sample = data.sample_pu(digits, 100, disjoint=True, random_state=0)
@@ -41,5 +39,5 @@ for row in rows:
 panels = sensitivity_panels(rows)
 assumed = [row["assumed_prior"] for row in rows]
 panels[0].curves.append(Curve("accuracy, in truth", assumed, truth, None, "black", "dashed"))
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-print(*save_figure(panels, folder / "sensitivity", formats=("png",)))
+draw_figure(panels)
+plt.show()

@@ -10,16 +10,14 @@ how many more there are, and not one message that is off the topic. True labels 
 only, to judge. The files are looked for as `nnpu.data.load` says, and it names what is missing.
 """
 
-import sys
-from pathlib import Path
-
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.pipeline import make_pipeline
 
 from nnpu import PUClassifier, data, estimate_prior, metrics
-from nnpu.report import Curve, Panel, save_figure
+from nnpu.report import Curve, Panel, draw_figure
 
 news = data.load("20news", positive=["comp"])
 sample = data.sample_censored(news, 300, random_state=0)
@@ -63,8 +61,8 @@ for name, colour in (("precision", "orange"), ("recall", "green")):
     curves.append(Curve(f"{name}, from marked messages", read, values, spread, colour))
     curves.append(Curve(f"{name}, in truth", read, truth, None, colour, "dashed"))
 panel = Panel("Reading the likeliest first", "messages read", "share", curves)
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-print(*save_figure([panel], folder / "text", formats=("png",)))
+draw_figure([panel])
+plt.show()
 
 # %%
 # What is known now: recall, and how it grows with reading, rests on the marked messages alone.

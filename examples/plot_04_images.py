@@ -12,15 +12,13 @@ draw the dashed lines. The files are looked for as `nnpu.data.load` says, and it
 missing.
 """
 
-import sys
-from pathlib import Path
-
+import matplotlib.pyplot as plt
 import numpy as np
 from torch import nn
 
 from nnpu import PUClassifier, data
 from nnpu.data.rows import as_rows
-from nnpu.report import Curve, Panel, save_figure
+from nnpu.report import Curve, Panel, draw_figure
 from nnpu.training import Training, predict_scores
 
 mnist = data.load("mnist")
@@ -87,5 +85,5 @@ panels = [
     Panel("Error", "epoch", "zero-one risk or error", curves["error"]),
     Panel("The risk of the negatives, estimated", "epoch", "r", curves["parts"]),
 ]
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-print(*save_figure(panels, folder / "images", formats=("png",)))
+draw_figure(panels)
+plt.show()

@@ -7,13 +7,10 @@ The Wisconsin breast cancer table, embedded in scikit-learn: 569 tumours, 30 mea
 models are compared by what P and U alone can tell, and then by true labels.
 
 *Assumed:* labels are missing at random among the malignant (one sample), and their share, 0.37, is
-known. *Not used:* any label of a benign tumour, until the judgement at the end. Boosted trees need
-``pip install 'nnpu[trees]'``.
+known. *Not used:* any label of a benign tumour, until the judgement at the end.
 """
 
-import sys
-from pathlib import Path
-
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
@@ -22,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from nnpu import BoostedPU, LinearPU, PUClassifier, PUWrapper, data, metrics
-from nnpu.report import Curve, Panel, save_figure
+from nnpu.report import Curve, Panel, draw_figure
 
 x, benign = load_breast_cancer(return_X_y=True)
 y = np.where(benign == 1, -1, 1)
@@ -70,9 +67,10 @@ for name in ("accuracy", "f1"):
         print(f"{label}: {name} {value:.3f} ({low:.3f} to {high:.3f}), in truth {truth:.3f}")
     curves.append(Curve("from P and U, 90 % interval", place, values, None, "blue", "points"))
     curves.append(Curve("in truth", place + 0.15, truths, None, "orange", "points"))
-    panels.append(Panel(name, "model, in the order printed", name, curves))
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-print(*save_figure(panels, folder / "table", formats=("png",)))
+    ticks = list(enumerate(label.replace(" ", "\n") for label in predictions))
+    panels.append(Panel(name, "", name, curves, x_ticks=ticks))
+draw_figure(panels, columns=1)
+plt.show()
 
 # %%
 # What is known now: P and U alone put the network first and the naive model last, and so do true

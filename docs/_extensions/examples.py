@@ -1,33 +1,12 @@
-"""How the gallery takes the examples: where they draw, and which of them can be run."""
+"""Which of the gallery's examples can be run, and what the others show instead."""
 
 import re
-import tempfile
 from pathlib import Path
-
-from sphinx_gallery.scrapers import figure_rst
 
 from nnpu.data import DATASETS, load
 from nnpu.parameters import InputError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-# An example writes its pictures into the folder that is its first argument.
-PICTURES = Path(tempfile.mkdtemp(prefix="nnpu-gallery-"))
-
-
-def arguments(gallery_conf, script_vars):
-    """Return the arguments that an example is run with."""
-    return [str(PICTURES)]
-
-
-def take_pictures(block, block_vars, gallery_conf):
-    """Move what a block has drawn to where its page looks for it."""
-    moved = []
-    for picture in sorted(PICTURES.glob("*.png")):
-        target = next(block_vars["image_path_iterator"])
-        Path(target).write_bytes(picture.read_bytes())
-        picture.unlink()
-        moved.append(target)
-    return figure_rst(moved, gallery_conf["src_dir"])
 
 
 def is_there(dataset):
@@ -59,7 +38,9 @@ def say_what_was_not_run(app, docname, source):
     if missing:
         source[0] = (
             ".. note:: This example was not run when the site was built: the data set "
-            f"{' and '.join(missing)} was not there.\n\n{source[0]}"
+            f"{' and '.join(missing)} was not there. Its picture was drawn earlier.\n\n"
+            f".. image:: /images/{docname.removeprefix('gallery/plot_')}.png\n"
+            f"   :alt: What the example draws\n\n{source[0]}"
         )
 
 

@@ -1,6 +1,7 @@
 """Data: the paper's sets, samplers of PU data, folds, readers of files, rows for a model.
 
-`load` gives a data set with true labels; `sample_pu` and `sample_censored` turn it into PU data;
+`example_table` is a small table to try things on. `load` gives a data set with true labels;
+`sample_pu` and `sample_censored` turn it into PU data;
 `read_table` reads a user's own file; `ParquetRows` and `read_csr` leave a table on disk.
 """
 
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from nnpu.data.csr import read_csr, write_csr
 from nnpu.data.dataset import Dataset
+from nnpu.data.example import example_table
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.data.parquet import ParquetRows
 from nnpu.data.sampling import (
@@ -34,6 +36,7 @@ __all__ = [
     "PUStratifiedKFold",
     "ParquetRows",
     "Table",
+    "example_table",
     "load",
     "negative_count",
     "read_csr",

@@ -7,7 +7,7 @@ from nnpu.report.displays import (
     ScoreDisplay,
     ThresholdDisplay,
 )
-from nnpu.report.figure import Curve, Panel, save_figure
+from nnpu.report.figure import Curve, Panel, draw_figure, save_figure
 from nnpu.report.model_page import page
 from nnpu.report.sensitivity import sensitivity_panels
 
@@ -19,6 +19,7 @@ __all__ = [
     "ScoreDisplay",
     "ThresholdDisplay",
     "curve_panel",
+    "draw_figure",
     "mean_and_spread",
     "page",
     "risk_panel",

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["COLOURS", "Curve", "Panel", "draw_panel", "save_figure"]
+__all__ = ["COLOURS", "Curve", "Panel", "draw_figure", "draw_panel", "save_figure"]
 
 #: Okabe and Ito's palette: told apart by colour-blind readers and in print.
 COLOURS = {
@@ -142,20 +143,11 @@ def save_figure(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    columns = min(check_count("columns", columns, "save_figure"), len(panels))
-    if not panels:
-        raise ParameterError(
-            "The 'panels' parameter of save_figure must hold at least one Panel. Got none instead."
-        )
-    rows = -(-len(panels) // columns)
+    size = _grid(panels, columns, "save_figure")
     with rc_context({"svg.hashsalt": "nnpu", "font.size": 9}):  # a fixed salt: fixed names
-        figure = Figure(figsize=(4.6 * columns, 3.4 * rows), layout="constrained")
+        figure = Figure(figsize=(4.6 * size[1], 3.4 * size[0]), layout="constrained")
         FigureCanvasAgg(figure)
-        axes = np.atleast_1d(np.asarray(figure.subplots(rows, columns))).ravel()
-        for panel, ax in zip(panels, axes, strict=False):
-            draw_panel(panel, ax)
-        for ax in axes[len(panels) :]:
-            ax.set_axis_off()
+        _draw_panels(panels, figure, size)
         written = []
         for suffix in formats:
             target = Path(f"{os.fspath(path)}.{suffix}")
@@ -163,6 +155,49 @@ def save_figure(
                 figure.savefig(temporary, dpi=150, metadata=_UNDATED.get(suffix))
             written.append(target)
     return written
+
+
+def draw_figure(panels: Sequence[Panel], *, columns: int = 2) -> Figure:
+    """Draw the panels in a grid on a new figure of pyplot, which a notebook shows by itself.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        What to draw, row by row.
+    columns : int, default=2
+        Panels in a row.
+
+    Examples
+    --------
+    >>> panel = Panel("Risk", "epoch", "risk", [Curve("nnPU", [1, 2, 3], [0.5, 0.3, 0.2])])
+    >>> len(draw_figure([panel]).axes)
+    1
+    """
+    need("matplotlib", extra="plot", owner="draw_figure")
+    import matplotlib.pyplot as plt
+
+    size = _grid(panels, columns, "draw_figure")
+    figure = plt.figure(figsize=(4.6 * size[1], 3.4 * size[0]), layout="constrained")
+    _draw_panels(panels, figure, size)
+    return figure
+
+
+def _grid(panels: Sequence[Panel], columns: int, owner: str) -> tuple[int, int]:
+    """Return the numbers of rows and columns."""
+    columns = min(check_count("columns", columns, owner), len(panels))
+    if not panels:
+        raise ParameterError(
+            f"The 'panels' parameter of {owner} must hold at least one Panel. Got none instead."
+        )
+    return -(-len(panels) // columns), columns
+
+
+def _draw_panels(panels: Sequence[Panel], figure: Figure, size: tuple[int, int]) -> None:
+    axes = np.atleast_1d(np.asarray(figure.subplots(*size))).ravel()
+    for panel, ax in zip(panels, axes, strict=False):
+        draw_panel(panel, ax)
+    for ax in axes[len(panels) :]:
+        ax.set_axis_off()
 
 
 def draw_panel(panel: Panel, ax: Axes) -> None:

@@ -8,15 +8,13 @@ the paper (nnPU). We watch one number, r, the estimate of what the negatives con
 """
 
 import copy
-import sys
-from pathlib import Path
-
+import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
 from nnpu import PULoss, data, models
 from nnpu.losses import LOSSES
-from nnpu.report import Curve, Panel, save_figure
+from nnpu.report import Curve, Panel, draw_figure
 
 digits = data.load("digits")
 sample = data.sample_pu(digits, 100, disjoint=True, random_state=0)
@@ -77,5 +75,5 @@ panels = [
     Panel("The risk of the negatives, estimated", "step", "r of the mini-batch", r_panel),
     Panel("Test error", "step", "share of errors", error_panel),
 ]
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-print(*save_figure(panels, folder / "algorithm_1", formats=("png",)))
+draw_figure(panels)
+plt.show()

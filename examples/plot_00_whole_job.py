@@ -1,0 +1,40 @@
+"""
+The whole job in ten lines
+==========================
+
+A table in, a judged model, probabilities and a report out. The table comes with the package: 569
+breast tumours, measured under the microscope. Half of the malignant ones are labelled; about all
+others nothing is said. Replace it by a pandas or polars frame of your own, or by the path of a CSV
+or Parquet file.
+"""
+
+from nnpu import TablePU
+from nnpu.data import example_table
+
+table = example_table()
+model = TablePU().fit(table, "known")
+model.holdout_
+
+# %%
+# No true label was used for these figures: they follow from the labelled rows, the unlabelled rows
+# and the share of positives. The report says what they mean, which rows to look at first, and what
+# another threshold would do.
+model.report(title="569 tumours")
+
+# %%
+# Probabilities for any table with the same columns.
+probability = model.predict_proba(table)[:, 1]
+print(f"{(probability > 0.5).sum()} of {len(probability)} are more likely malignant than not")
+
+# %%
+# What each threshold does, as a picture for a slide. ``from_predictions`` takes scores of any
+# model; the rows that were set aside are in ``holdout_``.
+import matplotlib.pyplot as plt
+
+from nnpu.report import ThresholdDisplay
+
+found = model.holdout_
+ThresholdDisplay.from_predictions(
+    found.s, found.scores, prior=found.prior.value, sampling=found.sampling
+)
+plt.show()
