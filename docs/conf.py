@@ -81,7 +81,11 @@ html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {"index": []}
 html_theme_options = {
-    "logo": {"image_light": "_static/mark.svg", "image_dark": "_static/mark.svg", "text": html_title},
+    "logo": {
+        "image_light": "_static/mark.svg",
+        "image_dark": "_static/mark.svg",
+        "text": html_title,
+    },
     "header_links_before_dropdown": 7,
     "navbar_persistent": ["search-button"],
     "navbar_end": ["theme-switcher"],

@@ -8,8 +8,11 @@ others nothing is said. Replace it by a pandas or polars frame of your own, or b
 or Parquet file.
 """
 
+import matplotlib.pyplot as plt
+
 from nnpu import TablePU
 from nnpu.data import example_table
+from nnpu.report import ThresholdDisplay
 
 table = example_table()
 model = TablePU().fit(table, "known")
@@ -29,10 +32,6 @@ print(f"{(probability > 0.5).sum()} of {len(probability)} are more likely malign
 # %%
 # What each threshold does, as a picture for a slide. ``from_predictions`` takes scores of any
 # model; the rows that were set aside are in ``holdout_``.
-import matplotlib.pyplot as plt
-
-from nnpu.report import ThresholdDisplay
-
 found = model.holdout_
 ThresholdDisplay.from_predictions(
     found.s, found.scores, prior=found.prior.value, sampling=found.sampling

@@ -8,6 +8,7 @@ the paper (nnPU). We watch one number, r, the estimate of what the negatives con
 """
 
 import copy
+
 import matplotlib.pyplot as plt
 import numpy as np
 import torch

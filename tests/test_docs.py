@@ -15,9 +15,7 @@ import sys
 from pathlib import Path
 
 import click
-import numpy as np
 import pytest
-import torch
 
 from nnpu.cli import cli
 
@@ -27,7 +25,7 @@ RUN = re.compile(r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTI
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TREE = re.compile(r"^```\{(?:toctree|pages)\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Pages whose code takes a second or two; that of the others trains networks.
-QUICK = "README", "start", "loop", "linear", "text", "theory", "from_pulearn"
+QUICK = "README", "start", "loop", "linear", "text", "theory", "from_pulearn", "faq", "report"
 
 
 def blocks(page, language):
@@ -74,29 +72,6 @@ def test_the_reference_has_every_public_module():
         assert importlib.import_module(module).__all__
 
 
-def readers_names(folder):
-    """What pages call the reader's own data: few rows of two clouds, and what is made of them."""
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(2, 1, (130, 2)), rng.normal(-2, 1, (170, 2))])
-    s = np.repeat([1, 0], [60, 240])
-    np.save(folder / "features.npy", X)
-    np.save(folder / "labelled.npy", s)
-    model = torch.nn.Linear(2, 1)
-    odd = np.arange(300) % 2 == 1
-    return {
-        "X": X,
-        "s": s,
-        "X_train": X[odd],
-        "s_train": s[odd],
-        "X_held_out": X[~odd],
-        "s_held_out": s[~odd],
-        "X_new": X[:5],
-        "model": model,
-        "optimizer": torch.optim.Adam(model.parameters()),
-        "loader": [(torch.from_numpy(X).float(), torch.from_numpy(s))],
-    }
-
-
 def cases():
     for page in PAGES:
         if blocks(page, "python"):
@@ -106,8 +81,9 @@ def cases():
 
 @pytest.mark.parametrize("page", list(cases()))
 def test_the_code_of_a_page_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
+    """As a page: nothing is defined before its first line."""
     monkeypatch.chdir(tmp_path)
-    names = readers_names(tmp_path)
+    names = {}
     for code, promised in RUN.findall(page.read_text("utf-8")):
         if code.startswith(">>>"):
             test = doctest.DocTestParser().get_doctest(code, names, page.name, str(page), 0)
