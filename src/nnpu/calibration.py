@@ -106,7 +106,7 @@ def fit_calibration(
     *,
     prior: float,
     sampling: str = "two-sample",
-    ridge: float = 1e-3,
+    ridge: float | None = None,
 ) -> ScoreCalibration:
     """Calibrate scores from held-out P and U under a given prior.
 
@@ -123,9 +123,10 @@ def fit_calibration(
         π_p of the population.
     sampling : {"two-sample", "one-sample"}
         How the data came about.
-    ridge : float, default=1e-3
-        The weight of slope² / 2 for standardised scores; it keeps the slope finite where the risk
-        of few rows has no minimum.
+    ridge : float, optional
+        The weight of slope² / 2 for standardised scores; by default 1e-3 + 0.25 / n_p. The risk of a
+        few rows of P often falls for ever as the slope grows, and its probabilities would be all
+        but 0 and 1.
 
     Examples
     --------
@@ -139,8 +140,9 @@ def fit_calibration(
     """
     owner = "fit_calibration"
     prior = check_prior(prior, owner)
-    ridge = check_number("ridge", ridge, owner, low=0, include_low=False)
     scores_p, population = _samples(scores_p, scores_u, sampling, prior, owner)
+    ridge = 1e-3 + 0.25 / len(scores_p) if ridge is None else ridge
+    ridge = check_number("ridge", ridge, owner, low=0, include_low=False)
     centre, spread = population.mean(), population.std()
     if spread == 0:
         raise InputError(f"{owner}: all scores of the population are equal; no slope fits them.")

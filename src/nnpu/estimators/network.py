@@ -106,6 +106,11 @@ class PUClassifier(BasePUClassifier):
         loss), its parts ``train_positive`` and ``train_negative``, the share of steps that were
         ``corrected``, and the same of held-out rows (``valid_…``) if there are any.
 
+    Notes
+    -----
+    Sparse columns are not centred, since that would fill them up. The same numbers as a sparse and
+    as a dense matrix therefore give two networks, whose scores differ.
+
     Examples
     --------
     >>> import numpy as np

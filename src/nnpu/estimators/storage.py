@@ -7,12 +7,14 @@ folder may be reached by a link; the files in it may not be links.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import importlib
 import json
 import reprlib
 import shutil
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -48,6 +50,9 @@ _STORED = {  # what a folder can hold, and where it is: imported only if it does
     "PUClassifier": "nnpu.estimators.network",
 }
 _LARGEST = {_WEIGHTS: 8 * 2**30, _CONFIG: 8 * 2**20, _SUMS: 2**10}  # bytes
+
+_OVERTAKEN = {errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST}  # another process renamed first
+_TRIES = 100
 
 
 def save(
@@ -225,13 +230,21 @@ def _replace(new: Path, target: Path) -> None:
     """Put a folder in its place, whatever model is there.
 
     A folder cannot be renamed over a full one, so that the old one steps aside first. A process
-    killed in between leaves no folder of that name, and `_place` finds the old one.
+    killed in between leaves no folder of that name, and `_place` finds the old one. Where another
+    process writes the same folder at the same moment, the last one wins.
     """
     aside = _aside(target)
-    if target.exists():
-        shutil.rmtree(aside, ignore_errors=True)
-        target.rename(aside)
-    new.rename(target)
+    for attempt in range(_TRIES):
+        try:
+            if target.exists():
+                shutil.rmtree(aside, ignore_errors=True)
+                target.rename(aside)
+            new.rename(target)
+            break
+        except OSError as error:
+            if error.errno not in _OVERTAKEN or attempt == _TRIES - 1:
+                raise
+            time.sleep(0.01)
     sync(target.parent)
     shutil.rmtree(aside, ignore_errors=True)
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from nnpu.data.streams import Batch
     from nnpu.table.table_pu import TablePU
 
-__all__ = ["Written", "check_out", "write_predictions"]
+__all__ = ["OUR_COLUMNS", "Written", "check_out", "write_predictions"]
 
-_OURS = ("score", "probability", "prediction")
+OUR_COLUMNS = ("score", "probability", "prediction")
 
 _EVERY = 60.0  # seconds between two lines about a long run
 
@@ -99,7 +99,7 @@ def _record_batch(
 
     count(batch.n_rows)
     ids, name = model.columns_.ids(batch), model.columns_.id_name
-    if name in _OURS:
+    if name in OUR_COLUMNS:
         raise InputError(
             f"The id column is called {name!r}, as a column of the predictions is. Rename it in "
             "the table and fit again."

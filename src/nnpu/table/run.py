@@ -9,11 +9,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from nnpu.estimators.evaluation import prior_interval
-from nnpu.files import partial_folder
+from nnpu.files import FolderLock, partial_folder
 from nnpu.launch import is_first
-from nnpu.parameters import ParameterError
+from nnpu.parameters import InputError, ParameterError
 from nnpu.table.named_models import named_model
 from nnpu.table.pages import fit_page
+from nnpu.table.predictions import OUR_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -103,7 +104,12 @@ def fit_to_folder(
     dict
         What was done, as plain values.
     """
-    with _explaining_interrupts(out):
+    if job.id in OUR_COLUMNS:
+        raise ParameterError(
+            "The '--id' parameter of nnpu fit must not be called as a column of the predictions "
+            f"is. Got {job.id!r} instead; rename it in the table."
+        )
+    with _explaining_interrupts(job, out):
         job.fit(data, label)
         result = _result(job, data, out, report, command)
         notes = {"log.jsonl": _log(job)} | ({"run.toml": config} if config else {})
@@ -161,14 +167,25 @@ def _log(job: TablePU) -> str:
 
 
 @contextmanager
-def _explaining_interrupts(out: Path) -> Iterator[None]:
+def _explaining_interrupts(job: TablePU, out: Path) -> Iterator[None]:
     """Say on Ctrl-C what is kept and how to resume."""
     try:
         yield
     except KeyboardInterrupt as error:
         kept = (
             f"The training so far is in {partial_folder(out)}; the same command resumes it."
-            if partial_folder(out).is_dir()
+            if _has_checkpoint(job, partial_folder(out))
             else "Nothing was written; the same command starts again."
         )
         raise KeyboardInterrupt(f"Interrupted. {kept}") from error
+
+
+def _has_checkpoint(job: TablePU, folder: Path) -> bool:
+    """Whether the folder is there and this run's: another one may be writing to it."""
+    if getattr(job.model, "training", None) is None or not folder.is_dir():
+        return False
+    try:
+        FolderLock(folder).release()
+    except InputError:
+        return False
+    return True

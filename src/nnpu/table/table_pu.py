@@ -23,6 +23,7 @@ from nnpu.parameters import (
 from nnpu.table._messages import say
 from nnpu.table.columns import find_column, fit_columns
 from nnpu.table.holdout import LEAST_LABELLED, as_time, set_aside
+from nnpu.table.leaks import leaking_columns
 from nnpu.table.named_models import features_for, prepared, watched
 from nnpu.table.reading import as_batch, check_labels, is_path, read_labels, row_names
 
@@ -162,6 +163,7 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self._describe(codes, aside)
         classifier = self._classifier(codes[~aside])
         features = features_for(classifier, self.columns_, batch)
+        self.leaks_ = leaking_columns(self.columns_, features, codes)
         self.classifier_ = self._fit_classifier(classifier, features, codes, aside, groups)
         self.n_labelled_ = int((codes[~aside] == 1).sum())
         self.n_unlabelled_ = int((codes[~aside] == 0).sum())
@@ -181,6 +183,7 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         batch, codes = self._read(table, s)
         self.columns_ = self._plan(batch, np.arange(batch.n_rows))
         features = features_for(self._classifier(codes), self.columns_, batch)
+        leaking_columns(self.columns_, features, codes)
         return table_prior(features, codes, self._groups(batch), self.sampling, self.random_state)
 
     def decision_function(self, table: Any) -> NDArray[np.float32]:
@@ -365,7 +368,9 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 self.classifier_.calibrate(features, codes)
         except (ParameterError, InputError) as error:
             self._say(f"The rows that were set aside cannot calibrate the probabilities: {error}")
-        if found is not None:
+        if found is not None and self.leaks_:
+            self._say(f"Figures are withheld: {self.leaks_[0]!r} may give the label away.")
+        elif found is not None:
             self._say(f"On {found.rows:,} rows that were set aside:", *found.lines(_SHOWN))
         return found
 

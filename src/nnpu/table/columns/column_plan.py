@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from nnpu.table.columns.column_kinds import Block, Reading
 
 __all__ = ["ColumnPlan", "find_column", "fit_columns"]
+
+_LISTED = 50  # columns that are described in a line each
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,9 +80,15 @@ class ColumnPlan:
         return [index for index, flag in enumerate(flags) if flag]
 
     def told(self) -> list[str]:
-        """Say what is done with each column, a line each."""
-        longest = max(len(column.name) for column in self.columns)
-        return [f"{column.name:<{longest}}  {column.told()}" for column in self.columns]
+        """Say what is done with each column, a line each; of many columns, with the first ones."""
+        first, rest = self.columns[:_LISTED], self.columns[_LISTED:]
+        longest = max(len(column.name) for column in first)
+        lines = [f"{column.name:<{longest}}  {column.told()}" for column in first]
+        if rest:
+            kinds = Counter(column.kind for column in rest).most_common()
+            counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds)
+            lines.append(f"... and {len(rest):,} more: {counts}")
+        return lines
 
     def transform(self, batch: Batch) -> Block:
         """Return the dense view of some rows, for networks and linear models.

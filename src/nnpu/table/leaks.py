@@ -1,0 +1,100 @@
+"""Columns that give the label away: a copy of it, a note written with it, a sorted row number.
+
+If labels are given at random among the positives, a region that holds a share q of P holds at
+least π q of the unlabelled rows. A region of a single column with half of P and next to nothing
+of U means that there are hardly any positives in U, or that the column knows the label.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from nnpu.table.columns import ColumnPlan
+
+__all__ = ["leaking_columns", "leaks"]
+
+_OF_P = 0.5  # of P that a region must hold
+_OF_U = 0.02  # of U that it may hold, relative to P
+_ENOUGH = 20_000  # rows of P, and of U, that are looked at
+
+
+def leaking_columns(plan: ColumnPlan, features: Any, codes: NDArray[np.int8]) -> list[str]:
+    """Return the columns that nearly tell labelled from unlabelled rows alone, and warn of them.
+
+    Parameters
+    ----------
+    plan : ColumnPlan
+        The columns.
+    features : ndarray or CSR matrix of shape (n, d)
+        Their raw or their dense view.
+    codes : ndarray of shape (n,)
+        PU labels.
+    """
+    raw = features.shape[1] == len(plan.raw_names)
+    owners = [c.name for c in plan.columns for _ in range(len(c.raw_names) if raw else c.width)]
+    found = [owners[index] for index in leaks(features, codes)]
+    names = list(dict.fromkeys(found))
+    if names:
+        shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+        warnings.warn(
+            f"{shown}: such a column alone all but tells labelled from unlabelled rows. If it was "
+            f"filled in with the label or after it, exclude it (--drop {names[0]}) and fit again: "
+            "the model learns who was labelled and not who is positive.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return names
+
+
+def leaks(features: Any, codes: NDArray[np.int8]) -> NDArray[np.intp]:
+    """Return the features that have a region with half of P and next to nothing of U.
+
+    The regions are: missing, present, the middle half of P, and what is equal to the median of P,
+    at most it, at least it. More than half of P in one category makes it the median.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> s = np.repeat([1, 0], [50, 150]).astype(np.int8)
+    >>> noted = np.where(s == 1, rng.normal(size=200), np.nan)
+    >>> leaks(np.c_[rng.normal(size=200) + s, noted, np.arange(200)], s)
+    array([1, 2])
+    """
+    p, u = (_some(features, codes, label) for label in (1, 0))
+    if sparse.issparse(p):
+        shares = [(_stored(p), _stored(u))]
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # columns without any value in P
+            quartiles = np.nanquantile(p, [0.25, 0.5, 0.75], axis=0, method="nearest")
+        shares = [
+            (a.mean(axis=0), b.mean(axis=0))
+            for a, b in zip(_regions(p, quartiles), _regions(u, quartiles), strict=True)
+        ]
+    told = [(of_p >= _OF_P) & (of_u <= _OF_U * of_p) for of_p, of_u in shares]
+    return np.flatnonzero(np.any(told, axis=0))
+
+
+def _regions(x: NDArray[Any], quartiles: NDArray[Any]) -> Iterator[NDArray[np.bool_]]:
+    low, middle, high = quartiles
+    gap = np.isnan(x)
+    yield from (gap, ~gap, (low <= x) & (x <= high), x == middle, x <= middle, x >= middle)
+
+
+def _stored(x: Any) -> NDArray[np.float64]:
+    """The share of rows in which each sparse column is not zero."""
+    return np.bincount(x.indices[x.data != 0], minlength=x.shape[1]) / x.shape[0]
+
+
+def _some(features: Any, codes: NDArray[np.int8], label: int) -> Any:
+    rows = np.flatnonzero(codes == label)
+    return features[rows[:: -(-len(rows) // _ENOUGH)]]
