@@ -218,7 +218,7 @@ def test_dates_are_dates_however_they_are_spelt(spelling):
 def test_a_mask_is_refused_where_gaps_are(classifier):
     columns, s, _, _ = base(n=200)
     X = np.ma.masked_greater(np.column_stack(list(columns.values())), 2)
-    with pytest.raises(InputError, match="masked array, and .* takes no missing values"):
+    with pytest.raises(InputError, match=r"masked array, and .* takes no missing values"):
         classifier.fit(X, s)
 
 
@@ -240,5 +240,6 @@ def test_that_sparse_rows_are_fitted_otherwise_than_dense_ones_is_documented():
     clf = PUClassifier(0.3, epochs=5, sampling="one-sample", random_state=0)
     of_sparse = clf.fit(sparse.csr_array(X), s).decision_function(sparse.csr_array(X))
     of_dense = clf.fit(X, s).decision_function(X)
-    assert min(roc_auc_score(y, of_sparse), roc_auc_score(y, of_dense)) > 0.9
+    assert not np.allclose(of_sparse, of_dense, atol=0.5)
+    assert min(roc_auc_score(y, of_sparse), roc_auc_score(y, of_dense)) > 0.8
     assert "Sparse columns are not centred" in PUClassifier.__doc__

@@ -44,6 +44,8 @@ def as_batch(table: Any) -> Batch:
         if table.ndim != 2:
             raise InputError(f"A table has two dimensions. Got an array of shape {table.shape}.")
         return Batch({}, {"x": table}, table.shape[0], 0, "the array")
+    if type(table).__name__ == "LazyFrame":
+        raise InputError("A table in memory is needed. Got a LazyFrame; pass table.collect().")
     if hasattr(table, "to_arrow"):  # polars
         table = table.to_arrow()
     elif not isinstance(table, pa.Table):

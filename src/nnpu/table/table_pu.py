@@ -20,7 +20,7 @@ from nnpu.parameters import (
     check_number,
     check_sampling,
 )
-from nnpu.table._messages import say
+from nnpu.table._messages import SAMPLING_LINES, say
 from nnpu.table.columns import find_column, fit_columns
 from nnpu.table.holdout import LEAST_LABELLED, as_time, set_aside
 from nnpu.table.leaks import leaking_columns
@@ -40,18 +40,8 @@ if TYPE_CHECKING:
     from nnpu.table.columns import ColumnPlan
     from nnpu.table.table_prior import TablePrior
 
-__all__ = ["SAMPLING_LINES", "TablePU"]
+__all__ = ["TablePU"]
 
-SAMPLING_LINES = {
-    "one-sample": (
-        "Sampling: one-sample. All rows are one sample in which some positives are labelled; if "
-        "the labelled rows were collected separately, use --sampling two-sample."
-    ),
-    "two-sample": (
-        "Sampling: two-sample. The labelled rows were collected separately from the unlabelled "
-        "ones; if all rows are one sample with some positives labelled, use --sampling one-sample."
-    ),
-}
 _SHOWN = ("pu_accuracy", "pu_precision", "pu_recall", "pu_roc_auc")
 
 

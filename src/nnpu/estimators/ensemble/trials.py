@@ -25,6 +25,7 @@ __all__ = ["Folds", "Trial", "make_folds", "p_against_u", "refit", "try_member"]
 
 _FEW, _MANY = 30_000, 200_000  # rows up to which there are five folds, and three
 _HELD_OUT = 50_000  # rows that are set aside of more than that
+_LABELLED = 1_000  # of them, at least, in all rows
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,9 @@ def make_folds(
 ) -> Folds:
     """Deal the rows: five folds up to 30,000 rows, three up to 200,000, then one hold-out.
 
+    With fewer than 1,000 labelled rows there are three folds however many rows there are: a part
+    of so few would weigh and calibrate nothing.
+
     There are no more folds than rows of P or of U, and at least two. Rows of a group are in one
     fold; without groups, equal rows are.
 
@@ -80,13 +84,14 @@ def make_folds(
         )
     groups = _equal_rows(x) if groups is None else groups
     n_groups = n if groups is None else np.unique(groups).size
-    wanted = n_folds or (5 if n <= _FEW else 3 if n <= _MANY else 5)
+    single = n_folds is None and n > _MANY and n_p >= _LABELLED
+    wanted = n_folds or (5 if n <= _FEW or single else 3)
     wanted = min(wanted, n_p, n - n_p, n_groups)
     parts: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []
     if wanted >= 2:
         dealt = PUStratifiedKFold(wanted, random_state=seed).split(x, s, groups)
         parts = [(a, b) for a, b in dealt if 0 < s[a].sum() < len(a)]
-    if n > _MANY and n_folds is None:
+    if single:
         fitted, rest = parts[0]
         if len(rest) > _HELD_OUT:
             chosen = np.random.default_rng(seed).permutation(len(rest))[:_HELD_OUT]
