@@ -180,13 +180,13 @@ def test_a_few_gigantic_values_change_little(model, capsys):
     assert abs(flagged.mean() - 0.3) < 0.1
 
 
-def test_headline_figures_are_withheld_where_the_prior_is_not_known(capsys):
+def test_ranges_and_not_headline_figures_are_printed_where_the_prior_is_not_known(capsys):
     columns, s, _, rng = base()
     noise = {name: rng.normal(size=N) for name in columns}
     model = fit(noise, s, prior="auto", verbose=1)
     assert not model.holdout_.prior_known
     (line,) = (line for line in capsys.readouterr().out.splitlines() if "  accuracy" in line)
-    assert line.split()[1] == "-"
+    assert line.split()[2] == "to"  # the range comes first
     assert 0 <= model.holdout_.accuracy.low < model.holdout_.accuracy.high
 
 

@@ -92,7 +92,8 @@ def _regions(x: NDArray[Any], quartiles: NDArray[Any]) -> Iterator[NDArray[np.bo
 
 def _stored(x: Any) -> NDArray[np.float64]:
     """The share of rows in which each sparse column is not zero."""
-    return np.bincount(x.indices[x.data != 0], minlength=x.shape[1]) / x.shape[0]
+    counts = np.bincount(x.indices[x.data != 0], minlength=x.shape[1])
+    return counts.astype(np.float64) / int(x.shape[0])
 
 
 def _some(features: Any, codes: NDArray[np.int8], label: int) -> Any:
