@@ -17,6 +17,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 ROOMS = (
     "parameters",
     "files",
+    "terminal",
     "extras",
     "launch",
     "ambient",

@@ -199,10 +199,10 @@ def _compared(classifier: BasePUClassifier) -> list[Section]:
         [
             str(member["name"]),
             f"{member['weight']:.2f}",
-            number(math.nan if member["auc"] is None else member["auc"]),
+            number(member["auc"] if member["seconds"] else math.nan),  # else it was not tried
             str(member["reason"]) or "used",
         ]
-        for member in members
+        for member in sorted(members, key=lambda member: -member["weight"])
     ]
     words = (
         "The score is a weighted mean of these models. AUC says how well each tells labelled from "
@@ -239,7 +239,7 @@ def _judged(
     return [
         metrics_section(_metric_rows(found), about, known=found.prior_known),
         explorer_section(
-            _widest([tables[words] for words in ends]),
+            _over_priors([tables[words] for words in ends]),
             own=classifier.threshold_,
             population=population,
             probabilities=calibration(thresholds).tolist(),
@@ -270,16 +270,24 @@ def _metric_rows(found: Evaluation) -> list[tuple[str, float, float, float, str]
     return rows
 
 
-def _widest(tables: Sequence[Sequence[Mapping[str, float]]]) -> list[dict[str, float]]:
-    """The first table, with intervals that cover those of all."""
-    widest = []
-    for rows in zip(*tables, strict=True):
-        row = dict(rows[0])
+def _over_priors(tables: Sequence[Sequence[Mapping[str, float]]]) -> list[dict[str, float]]:
+    """The first table, its intervals widened by what the metrics are at the prior's ends.
+
+    As `nnpu.metrics.interval` does it: chance and the prior add in quadrature, at each end.
+    """
+    wider = []
+    for first, *ends in zip(*tables, strict=True):
+        row = dict(first)
         for name in ("precision", "recall", "f1"):
-            row[f"{name}_low"] = min(each[f"{name}_low"] for each in rows)
-            row[f"{name}_high"] = max(each[f"{name}_high"] for each in rows)
-        widest.append(row)
-    return widest
+            for end in ends:
+                away = end[name] - row[name]
+                reach = math.hypot(away, (end[f"{name}_high"] - end[f"{name}_low"]) / 2)
+                if away < 0:
+                    row[f"{name}_low"] = min(row[f"{name}_low"], row[name] - reach)
+                else:
+                    row[f"{name}_high"] = max(row[f"{name}_high"], row[name] + reach)
+        wider.append(row)
+    return wider
 
 
 def _priors(classifier: BasePUClassifier, s: NDArray[np.int8]) -> dict[str, float]:

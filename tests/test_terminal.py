@@ -1,0 +1,96 @@
+"""What is printed fits, and is coloured only where that is wanted."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from nnpu.terminal import fitted, has_colours, say
+
+LONG = "Sampling: one-sample. " + "word " * 60
+
+
+def test_sentences_are_wrapped_and_no_word_is_lost(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    lines = fitted(LONG).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert " ".join(lines).split() == LONG.split()
+
+
+def test_a_narrow_terminal_gets_narrow_lines(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "44")
+    assert max(map(len, fitted(LONG).splitlines())) <= 44
+
+
+def test_a_path_stays_whole_and_a_line_of_a_table_is_cut():
+    path = "Report: " + "a-very/long-folder" * 10
+    assert path.split()[1] in fitted(path).splitlines()
+    assert len(fitted("  column   " + "x" * 200)) == 80
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"TERM": "xterm"}, True),
+        ({"TERM": "dumb"}, False),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+        ({"TERM": "xterm", "NO_COLOR": ""}, True),  # as no-color.org has it
+    ],
+)
+def test_colours_are_for_terminals_that_want_them(monkeypatch, variables, expected):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert has_colours(Terminal()) is expected
+    assert has_colours(io.StringIO()) is False
+
+
+def test_a_real_terminal_gets_colours_and_a_pipe_does_not():
+    code = "from nnpu.terminal import say; say('Report: page.html', 'NOT KNOWN AT ALL: 0 to 1')"
+    command = [sys.executable, "-c", code]
+    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    main, other = pty.openpty()
+    subprocess.run(command, check=True, stdout=other, env=environment | {"TERM": "xterm"})
+    os.close(other)
+    shown = os.read(main, 10_000).decode()
+    os.close(main)
+    assert "\x1b[1mReport:\x1b[0m page.html" in shown
+    assert "\x1b[1;33mNOT KNOWN AT ALL:\x1b[0m 0 to 1" in shown
+    piped = subprocess.run(command, check=True, capture_output=True, env=environment)
+    assert b"\x1b" not in piped.stdout
+
+
+def test_a_reader_that_left_does_not_stop_the_work():
+    code = (
+        "import sys; from nnpu.terminal import say\n"
+        "sys.stdin.readline()\n"
+        "say('a' * 100_000); say('b'); sys.stderr.write('done')"
+    )
+    run = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    run.stdout.close()
+    run.stdin.write(b"go\n")
+    run.stdin.close()
+    said = run.stderr.read()
+    run.stderr.close()
+    assert (run.wait(), said) == (0, b"done")
+
+
+def test_lines_go_where_they_are_sent(capsys):
+    say("one", "two")
+    say("three", err=True)
+    assert capsys.readouterr() == ("one\ntwo\n", "three\n")
