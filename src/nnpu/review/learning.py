@@ -62,6 +62,7 @@ def known_rows(
     answers: ArrayLike | Sequence[ArrayLike],
     *,
     known: ArrayLike | None = None,
+    partial: bool = False,
 ) -> KnownRows:
     """Return the rows with a clear answer, their weights in the risk R_PN, and the audited prior.
 
@@ -72,6 +73,8 @@ def known_rows(
     ----------
     probability, draws, answers, known
         As for `audit`.
+    partial : bool
+        Of rows that were not drawn, only the sum of the probabilities is known.
 
     Returns
     -------
@@ -88,7 +91,7 @@ def known_rows(
     >>> len(known.rows), float(known.y.sum()), round(float(known.weight.mean()), 6)
     (2, 1.0, 1.0)
     """
-    answered = collect(probability, draws, answers, known, "known_rows")
+    answered = collect(probability, draws, answers, known, "known_rows", partial=partial)
     rows = np.concatenate([r.rows for r in answered.rounds])
     weight = np.concatenate([r.weight / r.chance for r in answered.rounds])
     rows, first = np.unique(rows, return_index=True)

@@ -12,6 +12,7 @@ from nnpu.files import write_text
 from nnpu.parameters import InputError
 from nnpu.review.audits import Audit, audit
 from nnpu.review.draws import Draw, FloatArray, Purpose, as_probability, draw
+from nnpu.review.learning import KnownRows, known_rows
 from nnpu.review.page import page_text
 from nnpu.review.reviewers import Agreement, agreement
 from nnpu.review.sheets import Sheet, Stamp, cells, digest, read_sheets, sheet_text
@@ -89,6 +90,55 @@ class Review:
         self.notes: list[str] = []
         self.agreement: Agreement | None = None
         self._digest = digest(self.ids)
+        self._partial = False
+
+    @classmethod
+    def from_sheets(
+        cls,
+        *paths: str | os.PathLike[str],
+        ids: Any,
+        known: ArrayLike | None = None,
+    ) -> Review:
+        """Read answered sheets without the model that the rows were drawn with.
+
+        A sheet holds what the prior and a fit need: `known_rows` is all that can be asked of the
+        review. Precision and the like need the probabilities of all rows.
+
+        Parameters
+        ----------
+        paths : path-like
+            The sheets of all rounds.
+        ids, known
+            As above; of the table that the rows were drawn from.
+        """
+        names = _ids(ids, len(ids))
+        at = {name: i for i, name in enumerate(names)}
+        sheets = [sheet for path in paths for sheet in read_sheets(path)]
+        probability, filled = np.zeros(len(names)), np.zeros(len(names), dtype=bool)
+        for sheet in sheets:
+            for id_, p in zip(sheet.ids, sheet.probability, strict=True):
+                if id_ in at:  # `read` refuses the others
+                    probability[at[id_]], filled[at[id_]] = p, True
+        first = min(sheets, key=lambda sheet: sheet.stamp.number)
+        rest = ~filled & np.isnan(as_known(known, len(names), "Review"))
+        if rest.any():
+            left = first.stamp.expected - float(probability[filled].sum())
+            probability[rest] = np.clip(left / int(rest.sum()), 0, 1)
+        review = cls(probability, ids=names, known=known)
+        review._partial = True
+        return review.read(*paths)
+
+    def known_rows(self) -> KnownRows:
+        """Return what a fit needs: answered rows, their weights, and the audited prior."""
+        if not self.answers:
+            raise InputError("Review: there are no answers yet.")
+        return known_rows(
+            self.probability,
+            self.draws[: len(self.answers)],
+            self.answers,
+            known=self.known,
+            partial=self._partial,
+        )
 
     def draw(self, n: int, *, purpose: Purpose = "estimate", random_state: Any = None) -> Draw:
         """Draw the next round: never rows that are known or were drawn before."""
@@ -206,12 +256,19 @@ class Review:
         """Audit all rounds that have answers."""
         if not self.answers:
             raise InputError("Review: there are no answers yet.")
+        if self._partial:
+            raise InputError(
+                "Review: an audit needs the model that the rows were drawn with: make the review "
+                "from its probabilities, then read the sheets."
+            )
         draws = self.draws[: len(self.answers)]
         return audit(self.probability, draws, self.answers, threshold=threshold, known=self.known)
 
     def _stamp(self, drawn: Draw) -> Stamp:
-        size, n_rows = drawn.size, self.probability.size
-        return Stamp(len(self.draws), drawn.purpose, size, n_rows, self._digest, self.model)
+        before = self.draws[: self.draws.index(drawn)]
+        expected = round(float(self.probability[~self._excluded(before)].sum()), 4)
+        sizes = drawn.size, self.probability.size, expected
+        return Stamp(len(self.draws), drawn.purpose, *sizes, self._digest, self.model)
 
     def _excluded(self, draws: Sequence[Draw]) -> Any:
         mask = ~np.isnan(self.known)
@@ -265,7 +322,7 @@ class Review:
             rows, chance, self.probability.size, excluded, stamp.purpose, p, stamp.size, modelled
         )
         expected = drawn.chances(self.probability)[rows] if drawn.estimates else np.ones(rows.size)
-        if not np.allclose(chance, expected, rtol=0.02, atol=1e-9):
+        if not self._partial and not np.allclose(chance, expected, rtol=0.02, atol=1e-9):
             raise InputError(
                 f"{sheet.source}: the chances are not those of this draw: the column chance was "
                 "changed, or other rows were known then. Pass the same labels and sheets."

@@ -1,8 +1,8 @@
 """Review sheets: drawn rows as a CSV file with an empty column `answer`, and the answers back.
 
 A sheet says itself which draw it is: its column `review` holds the number of the draw, its
-purpose, how many rows were drawn of how many, digests of ids and model, and the place of the row
-in the draw, so that sorting a sheet does no harm.
+purpose, how many rows were drawn of how many, the sum of the probabilities that could be drawn,
+digests of ids and model, and the place of the row in the draw, so that sorting does no harm.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ class Stamp:
 
     Examples
     --------
-    >>> stamp = Stamp(2, {"finding": 0.3, "estimate": 0.7}, 100, 5000, "ab12", "")
+    >>> stamp = Stamp(2, {"finding": 0.3, "estimate": 0.7}, 100, 5000, 731.25, "ab12", "")
     >>> str(stamp)
-    '2|finding=0.3+estimate=0.7|100|5000|ab12|'
+    '2|finding=0.3+estimate=0.7|100|5000|731.25|ab12|'
     >>> Stamp.parse(str(stamp)) == stamp
     True
     """
@@ -108,6 +108,7 @@ class Stamp:
     purpose: Purpose
     size: int
     N: int
+    expected: float
     ids: str
     model: str
 
@@ -115,13 +116,15 @@ class Stamp:
         purpose = self.purpose
         if isinstance(purpose, Mapping):
             purpose = "+".join(f"{name}={share!r}" for name, share in purpose.items())
-        return "|".join(map(str, (self.number, purpose, self.size, self.N, self.ids, self.model)))
+        sizes = self.size, self.N, self.expected
+        return "|".join(map(str, (self.number, purpose, *sizes, self.ids, self.model)))
 
     @classmethod
     def parse(cls, text: str) -> Stamp:
         """Read a stamp, or raise `ValueError`."""
-        number, purpose, size, n_rows, ids, model = text.split("|")
-        return cls(int(number), parse_purpose(purpose), int(size), int(n_rows), ids, model)
+        number, purpose, size, n_rows, expected, ids, model = text.split("|")
+        sizes = int(size), int(n_rows), float(expected)
+        return cls(int(number), parse_purpose(purpose), *sizes, ids, model)
 
 
 @dataclass

@@ -158,8 +158,14 @@ def collect(
     answers: ArrayLike | Sequence[ArrayLike],
     known: ArrayLike | None,
     owner: str,
+    *,
+    partial: bool = False,
 ) -> Answered:
-    """Check draws and answers, and put them together."""
+    """Check draws and answers, and put them together.
+
+    `partial`: of the rows that were not drawn only the sum of the probabilities is right, so that
+    only totals in which all rows count the same can be estimated.
+    """
     p = as_probability(probability, owner)
     pairs = _pairs(p, draws, answers, owner)
     given = as_known(known, p.size, owner)
@@ -176,7 +182,8 @@ def collect(
     rounds, before, asked = [], given.copy(), np.zeros(p.size, dtype=bool)
     for drawn, values in pairs:
         if drawn.estimates:
-            rounds.append(_round(drawn, values, p, before, everything, len(drawn) / size))
+            weight = len(drawn) / size
+            rounds.append(_round(drawn, values, p, before, everything, weight, partial=partial))
         clear = ~np.isnan(values)
         before[drawn.rows[clear]] = values[clear]
         asked[drawn.rows] = True
@@ -194,6 +201,8 @@ def _round(
     before: FloatArray,
     everything: FloatArray,
     weight: float,
+    *,
+    partial: bool,
 ) -> _Round:
     prediction = np.where(np.isnan(before), p, before)
     excluded = drawn.excluded
@@ -201,9 +210,12 @@ def _round(
     prediction[excluded] = np.where(
         np.isnan(everything[excluded]), p[excluded], everything[excluded]
     )
-    chances = drawn.chances(p)
     odds = np.zeros(p.size)
-    np.divide(1 - chances, chances, out=odds, where=chances > 0)
+    if partial:  # a drawn row stands for 1/chance rows
+        odds[drawn.rows] = (1 - drawn.chance) / drawn.chance**2
+    else:
+        chances = drawn.chances(p)
+        np.divide(1 - chances, chances, out=odds, where=chances > 0)
     odds[~np.isnan(before)] = 0.0
     order = np.argsort(drawn.probability, kind="stable")
     doubt = excluded[np.isnan(everything[excluded])]

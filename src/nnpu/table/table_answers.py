@@ -1,0 +1,130 @@
+"""Answers of a review in the fit of a table: which rows they are, and what the model gets."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from nnpu.parameters import ParameterError, shown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nnpu.data.streams import Batch
+    from nnpu.estimators.base import BasePUClassifier
+    from nnpu.review import KnownRows
+    from nnpu.table.columns import ColumnPlan
+
+__all__ = ["Population", "answers_of", "fit_with_answers", "population"]
+
+
+class Population(NamedTuple):
+    """The rows that the figures are about: U in two samples, all rows in one.
+
+    Attributes
+    ----------
+    rows : array
+        Their numbers in the table.
+    names : list of str
+        Their ids, or their numbers from 1 on.
+    known : array
+        1 or 0 where the label says so, else NaN.
+    """
+
+    rows: NDArray[np.intp]
+    names: list[str]
+    known: NDArray[np.float64]
+
+
+def population(
+    batch: Batch, plan: ColumnPlan, codes: NDArray[np.int8], sampling: str
+) -> Population:
+    """Return the rows that a review of a table is about."""
+    two = sampling == "two-sample"
+    rows = np.flatnonzero(codes == 0) if two else np.arange(batch.n_rows)
+    ids = plan.ids(batch)
+    every = [str(i + 1) for i in range(batch.n_rows)] if ids is None else ids.to_pylist()
+    known = np.select([codes == 1, codes == -1], [1.0, 0.0], np.nan)[rows]
+    return Population(rows, [str(every[i]) for i in rows], known)
+
+
+def answers_of(answers: Any, rows: Population) -> KnownRows:
+    """Return the answered rows, by their numbers in the table, and the audited prior.
+
+    Parameters
+    ----------
+    answers : path, list of paths, Review or TableReview
+        Answered sheets of all rounds, or a review with its answers.
+    rows : Population
+        The rows of the table that the review was about.
+    """
+    from nnpu.review import Review
+
+    review = getattr(answers, "review", answers)
+    if not isinstance(review, Review):
+        paths = [answers] if isinstance(answers, str | os.PathLike) else answers
+        if not isinstance(paths, list | tuple) or not paths:
+            raise ParameterError(
+                "The 'answers' parameter of TablePU.fit must be the path of an answered sheet, a "
+                f"list of paths, or a review. Got {shown(answers)} instead."
+            )
+        review = Review.from_sheets(*paths, ids=rows.names, known=rows.known)
+    elif review.ids != rows.names:
+        raise ParameterError(
+            "The 'answers' parameter of TablePU.fit must be a review of the rows of this table. "
+            "Got one of other rows instead."
+        )
+    found = review.known_rows()
+    return found._replace(rows=rows.rows[found.rows])
+
+
+def fit_with_answers(
+    classifier: BasePUClassifier,
+    features: Any,
+    codes: NDArray[np.int8],
+    known: KnownRows,
+    fitted: NDArray[np.intp],
+    **options: Any,
+) -> str:
+    """Fit a classifier to some rows and what is known of them; return what was done, in words.
+
+    The ensemble learns from every answer; the others get the audited prior.
+
+    Parameters
+    ----------
+    classifier : BasePUClassifier
+        Not fitted yet.
+    features, codes
+        Of the rows to fit.
+    known : KnownRows
+        By row numbers of the table.
+    fitted : array
+        The numbers, in the table, of the rows to fit. Answers to other rows count in the prior.
+    **options
+        Passed to ``fit``.
+    """
+    from nnpu.estimators.ensemble import EnsemblePU
+    from nnpu.estimators.ensemble.reviewed import audited_prior
+
+    if isinstance(classifier, EnsemblePU):
+        inside = np.isin(known.rows, fitted)
+        kept = [part[inside] for part in known[:3]]
+        here = known._replace(
+            rows=np.searchsorted(fitted, kept[0]), y=kept[1], weight=kept[2]
+        )
+        classifier.fit(features, codes, answers=here, **options)
+        asked = int((codes[here.rows] == 0).sum())
+        return f"{asked:,} answered rows are among the rows that the model is fitted to."
+    estimate = audited_prior(known, codes, str(classifier.sampling))
+    given = classifier.prior != "auto"
+    if not given:
+        classifier.set_params(prior=estimate.value)
+    classifier.fit(features, codes, **options)
+    if not given:
+        classifier.prior_estimate_ = estimate
+    return (
+        f"{type(classifier).__name__} takes the prior from the answers; the ensemble would learn "
+        "from each of them."
+    )
