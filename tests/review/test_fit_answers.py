@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from nnpu import EnsemblePU, load
+from nnpu import EnsemblePU, TablePU, load
 from nnpu.estimators.ensemble.member_scorers import View
 from nnpu.estimators.ensemble.members import MEMBERS
 from nnpu.estimators.ensemble.reviewed import audited_prior, signed_weights
 from nnpu.estimators.ensemble.task import Task
-from nnpu.review import Estimate, KnownRows, draw, known_rows
+from nnpu.review import Estimate, KnownRows, Review, draw, known_rows
+from nnpu.table.table_review import table_review
 
 
 def task(**options):
@@ -136,3 +138,98 @@ def test_the_labelled_rows_of_one_sample_are_among_what_is_known():
     np.testing.assert_allclose(found.weight[:40], 1.0)
     np.testing.assert_allclose(found.weight[40:], 0.5)
     assert found.prior.value == pytest.approx(0.2)
+
+
+def written(tmp_path, review, y, name="1.csv", answered=None):
+    """Write the last draw as a sheet that is answered by the truth, from the top to some row."""
+    path = review.write(tmp_path / name)
+    lines = path.read_text().splitlines()
+    words = np.where(y[review.draws[-1].rows], "yes", "no").tolist()
+    kept = len(words) if answered is None else answered
+    words[kept:] = [""] * (len(words) - kept)
+    body = [word + line for word, line in zip(words, lines[1:], strict=True)]
+    path.write_text("\n".join([lines[0], *body]))
+    return path
+
+
+@pytest.mark.parametrize("labelled", [0, 100])
+@pytest.mark.parametrize("answered", [None, 37])
+def test_sheets_alone_give_the_prior_of_the_audit(tmp_path, labelled, answered):
+    """Two rounds, with and without labelled rows, the second answered in full or in part."""
+    rng = np.random.default_rng(3)
+    p = rng.beta(0.6, 1.5, 800)
+    y = rng.random(800) < p**1.4
+    y[:labelled] = True
+    known = np.where(np.arange(800) < labelled, 1.0, np.nan)
+    ids = [f"r{i}" for i in range(800)]
+    review = Review(p, ids=ids, known=known, model="m")
+    review.draw(60, random_state=0)
+    one = written(tmp_path, review, y)
+    review.read(one)
+    review.draw(50, random_state=1)
+    two = written(tmp_path, review, y, "2.csv", answered)
+    review.read(two)
+    found = Review.from_sheets(two, one, ids=ids, known=known)
+    mine, audited = found.known_rows(), review.audit().prior
+    assert mine.prior.value == pytest.approx(audited.value, abs=1e-6)
+    assert mine.prior.width == pytest.approx(audited.width, rel=0.1)
+    for part, same in zip(mine[:3], review.known_rows()[:3], strict=True):
+        np.testing.assert_array_equal(part, same)
+    with pytest.raises(ValueError, match="an audit needs the model"):
+        found.audit()
+
+
+def test_sheets_of_other_rows_are_refused(tmp_path):
+    p = np.linspace(0.1, 0.9, 100)
+    review = Review(p)
+    review.draw(10, random_state=0)
+    path = written(tmp_path, review, p > 0.5)
+    with pytest.raises(ValueError, match="the data changed since the draw"):
+        Review.from_sheets(path, ids=range(120))
+    with pytest.raises(ValueError, match="ids are not in the data"):
+        Review.from_sheets(path, ids=range(500, 600))
+
+
+def table(sampling):
+    X, s, y = overlapping(n=900)
+    truth = np.concatenate([np.ones(250, dtype=bool), y])
+    order = np.random.default_rng(1).permutation(len(s))
+    X, s, truth = X[order], s[order], truth[order]
+    columns = {f"x{j}": X[:, j] for j in range(3)}
+    frame = pa.table({"id": [f"c{i}" for i in order], "s": s, **columns})
+    prior = float(truth[s == 0].mean() if sampling == "two-sample" else truth.mean())
+    return frame, truth, prior
+
+
+@pytest.mark.parametrize("sampling", ["one-sample", "two-sample"])
+@pytest.mark.parametrize("model", ["linear", "ensemble"])
+def test_a_table_learns_from_answered_sheets(tmp_path, sampling, model):
+    frame, truth, prior = table(sampling)
+    if model == "ensemble":
+        model = EnsemblePU(members=["splines"], n_folds=2)
+    job = TablePU(model=model, sampling=sampling).set_params(prior=0.6)
+    case = table_review(job.fit(frame, "s"), frame)
+    drawn = case.review.draw(120, random_state=0)
+    names = np.array(case.review.ids)
+    by_id = dict(zip(frame["id"].to_pylist(), truth.tolist(), strict=True))
+    answers = np.array([by_id[name] for name in names])
+    path = written(tmp_path, case.review, answers)
+    labelled = frame.filter(frame["s"].to_numpy() == 1)["id"].to_pylist()
+    assert not set(names[drawn.rows]) & set(labelled)
+    case.review.read(path)
+    wrong, audited = job.prior_, case.review.audit().prior
+    again = job.set_params(prior="auto").fit(frame, "s", answers=path)
+    assert again.prior_ == pytest.approx(audited.value, abs=1e-6)
+    assert again.prior_estimate_.method == "review"
+    assert abs(again.prior_ - prior) < abs(wrong - prior)
+    assert again.holdout_ is not None
+    assert again.holdout_.prior.low < again.prior_ < again.holdout_.prior.high
+    same = TablePU(model=model, sampling=sampling).fit(frame, "s", answers=case)
+    np.testing.assert_allclose(same.predict_proba(frame), again.predict_proba(frame), atol=1e-6)
+    with pytest.raises(ValueError, match="must be the path of an answered sheet"):
+        job.fit(frame, "s", answers=3)
+    loaded = load(again.save(tmp_path / "model"))
+    assert loaded.prior_estimate_ == again.prior_estimate_
+    refitted = table_review(again, frame)
+    with pytest.raises(ValueError, match="drawn with other probabilities"):
+        refitted.review.read(path)

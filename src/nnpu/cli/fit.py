@@ -27,6 +27,13 @@ __all__ = ["fit"]
 @fit_options
 @config_option
 @report_option("report.html in the model folder")
+@click.option(
+    "--answers",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    multiple=True,
+    metavar="FILE",
+    help="Answered sheets of nnpu review: the prior, and what they teach; repeatable.",
+)
 @json_option
 def fit(
     data: Path,
@@ -37,6 +44,7 @@ def fit(
     parallel: Literal["global", "local"],
     image_size: int | None,
     report: Path | None,
+    answers: tuple[Path, ...],
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -62,6 +70,7 @@ def fit(
         "report": str(report) if report else None,
         "parallel": None if parallel == "global" else parallel,
         "image-size": image_size,
+        "answers": [str(path) for path in answers],
         **options,
     }
     command = as_command("fit", str(data), given)
@@ -71,7 +80,7 @@ def fit(
     model_of = model_for(model, out, epochs=epochs, parallel=parallel, **images)
     with model_of as chosen, printed_warnings():
         job = TablePU(model=chosen, verbose=int(talks), **job_options(options))
-        result = fit_to_folder(job, data, label, out, report=report, **repeat)
+        result = fit_to_folder(job, data, label, out, answers=answers, report=report, **repeat)
     if as_json and is_first():
         click.echo(json.dumps(result, indent=2))
     if talks:

@@ -17,7 +17,7 @@ from nnpu.table.pages import fit_page
 from nnpu.table.predictions import OUR_COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from nnpu.estimators.base import BasePUClassifier
@@ -82,6 +82,7 @@ def fit_to_folder(
     label: str,
     out: Path,
     *,
+    answers: Sequence[Path] = (),
     report: Path | None = None,
     command: str = "",
     config: str = "",
@@ -94,6 +95,8 @@ def fit_to_folder(
         Not fitted yet.
     data, label, out : Path, str, Path
         The table, its label column, the model folder.
+    answers : sequence of Path
+        Answered sheets of a review.
     report : Path, optional
         Where the report goes; by default into the folder.
     command, config : str
@@ -110,7 +113,7 @@ def fit_to_folder(
             f"is. Got {job.id!r} instead; rename it in the table."
         )
     with _explaining_interrupts(job, out):
-        job.fit(data, label)
+        job.fit(data, label, answers=list(answers) or None)
         result = _result(job, data, out, report, command)
         notes = {"log.jsonl": _log(job)} | ({"run.toml": config} if config else {})
         job.save(out, notes=notes)

@@ -110,10 +110,8 @@ def fit_with_answers(
 
     if isinstance(classifier, EnsemblePU):
         inside = np.isin(known.rows, fitted)
-        kept = [part[inside] for part in known[:3]]
-        here = known._replace(
-            rows=np.searchsorted(fitted, kept[0]), y=kept[1], weight=kept[2]
-        )
+        rows = np.searchsorted(fitted, known.rows[inside])
+        here = known._replace(rows=rows, y=known.y[inside], weight=known.weight[inside])
         classifier.fit(features, codes, answers=here, **options)
         asked = int((codes[here.rows] == 0).sum())
         return f"{asked:,} answered rows are among the rows that the model is fitted to."

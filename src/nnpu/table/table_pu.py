@@ -22,9 +22,10 @@ from nnpu.parameters import (
 )
 from nnpu.table._messages import SAMPLING_LINES, say
 from nnpu.table.columns import find_column, fit_columns
+from nnpu.table.fitting import fit_classifier
 from nnpu.table.holdout import LEAST_LABELLED, as_time, set_aside
 from nnpu.table.leaks import leaking_columns
-from nnpu.table.named_models import features_for, prepared, watched
+from nnpu.table.named_models import features_for, prepared
 from nnpu.table.reading import as_batch, check_labels, is_path, read_labels, row_names
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.estimators.evaluation import Evaluation
     from nnpu.report.html import Page
+    from nnpu.review import KnownRows
     from nnpu.table.columns import ColumnPlan
     from nnpu.table.table_prior import TablePrior
 
@@ -133,7 +135,7 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, table: Any, s: Any) -> Self:
+    def fit(self, table: Any, s: Any, *, answers: Any = None) -> Self:
         """Read the table, set rows aside, estimate the prior, fit the model and judge it.
 
         Parameters
@@ -143,6 +145,9 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         s : str or array-like
             The column with the PU labels, or the labels: 1, true or yes where a row is known to
             be positive; 0, false, no or nothing where that is unknown; −1 for a known negative.
+        answers : path, list of paths or review, optional
+            Answered sheets of a review of this table (``nnpu review``), or the review itself. They
+            give the prior, and teach the ensemble (``docs/review.md``).
         """
         self._check_parameters()
         self._say(SAMPLING_LINES[self.sampling])
@@ -154,7 +159,10 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         classifier = self._classifier(codes[~aside])
         features = features_for(classifier, self.columns_, batch)
         self.leaks_ = leaking_columns(self.columns_, features, codes)
-        self.classifier_ = self._fit_classifier(classifier, features, codes, aside, groups)
+        known = self._answers(answers, batch, codes)
+        self.classifier_ = fit_classifier(
+            classifier, features, codes, aside, groups=groups, answers=known, say=self._say
+        )
         self.n_labelled_ = int((codes[~aside] == 1).sum())
         self.n_unlabelled_ = int((codes[~aside] == 0).sum())
         self._adopt(self.classifier_)
@@ -314,6 +322,13 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         names = {"label": self.label_, "id_name": self.id, "images": self.images}
         return fit_columns(batch, rows, drop=[*self.drop, *used], **names)
 
+    def _answers(self, answers: Any, batch: Batch, codes: NDArray[np.int8]) -> KnownRows | None:
+        if answers is None:
+            return None
+        from nnpu.table.table_answers import answers_of, population
+
+        return answers_of(answers, population(batch, self.columns_, codes, self.sampling))
+
     def _classifier(self, codes: NDArray[np.int8]) -> BasePUClassifier:
         return prepared(
             self.model,
@@ -325,24 +340,6 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
             categories=self.columns_.raw_categories,
             images=self.columns_.has_images,
         )
-
-    def _fit_classifier(
-        self,
-        classifier: BasePUClassifier,
-        features: Any,
-        codes: NDArray[np.int8],
-        aside: NDArray[np.bool_],
-        groups: NDArray[np.intp] | None,
-    ) -> BasePUClassifier:
-        if self.prior != "auto":
-            self._say(f"Prior: {self.prior:g}, as given.")
-        self._say(f"Training: {type(classifier).__name__} on {int((~aside).sum()):,} rows ...")
-        classifier = watched(classifier, features[aside], codes[aside])
-        used = None if groups is None else groups[~aside]
-        classifier.fit(features[~aside], codes[~aside], groups=used)
-        if classifier.prior_estimate_ is not None:
-            self._say(f"Prior: {classifier.prior_estimate_.message}")
-        return classifier
 
     def _judge(self, features: Any, codes: NDArray[np.int8], names: Any) -> Evaluation | None:
         """Measure, then calibrate what did not calibrate itself; if one fails, the other stays."""

@@ -13,6 +13,7 @@ from nnpu.review import Audit, Review, curves, least_cost, scar_check
 from nnpu.review.audits import FIGURES
 from nnpu.table.named_models import features_for
 from nnpu.table.reading import as_batch, check_labels, read_labels
+from nnpu.table.table_answers import population
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -154,17 +155,13 @@ def table_review(
         check_labels(codes, label, batch.source)
         probability = _out_of_fold(model, batch, codes)
         notes.append(f"The model was fitted to these rows: they are scored in {_FOLDS} folds.")
-    two = model.sampling == "two-sample"
-    kept = np.flatnonzero(codes == 0) if two else np.arange(batch.n_rows)
-    ids = model.columns_.ids(batch)
-    names = [str(i + 1) for i in range(batch.n_rows)] if ids is None else ids.to_pylist()
-    known = np.select([codes == 1, codes == -1], [1.0, 0.0], np.nan)[kept]
+    kept, names, known = population(batch, model.columns_, codes, model.sampling)
     hidden = (label, model.columns_.id_name)
     shown = {key: cells for key, cells in batch.columns.items() if key not in hidden}
     classifier = model.classifier_
     cut = float(classifier.calibration_(np.array([classifier.threshold_]))[0])
     return TableReview(
-        Review(probability[kept], ids=[names[i] for i in kept], known=known, model=name),
+        Review(probability[kept], ids=names, known=known, model=name),
         cut,
         pa.table(shown).take(kept) if shown else None,
         probability[codes == 1] if (codes == 1).any() else None,
@@ -223,7 +220,14 @@ def _out_of_fold(model: TablePU, batch: Batch, codes: NDArray[np.int8]) -> NDArr
     scores = np.zeros(len(codes), dtype=np.float32)
     folds = PUStratifiedKFold(_FOLDS, random_state=model.random_state)
     for fitted, rest in folds.split(features, codes):
-        part = clone(model.classifier_).set_params(prior=model.prior_)
+        part = clone(model.classifier_).set_params(**_quick(model))
         part.fit(features[fitted], codes[fitted])
         scores[rest] = part.decision_function(features[rest])
     return np.asarray(model.classifier_.calibration_(scores), dtype=np.float64)
+
+
+def _quick(model: TablePU) -> dict[str, Any]:
+    """Return the parameters of a model that only scores: the prior is known, nothing is said."""
+    wanted = {"prior": model.prior_, "verbose": 0, "n_folds": _FOLDS}
+    known = model.classifier_.get_params(deep=False)
+    return {name: value for name, value in wanted.items() if name in known}

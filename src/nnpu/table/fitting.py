@@ -1,0 +1,61 @@
+"""The fit of a table's classifier to the rows that are not set aside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nnpu.table.named_models import watched
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from nnpu.estimators.base import BasePUClassifier
+    from nnpu.review import KnownRows
+
+__all__ = ["fit_classifier"]
+
+
+def fit_classifier(
+    classifier: BasePUClassifier,
+    features: Any,
+    codes: NDArray[np.int8],
+    aside: NDArray[np.bool_],
+    *,
+    groups: NDArray[np.intp] | None = None,
+    answers: KnownRows | None = None,
+    say: Callable[[str], None],
+) -> BasePUClassifier:
+    """Fit a classifier and say what is done.
+
+    Parameters
+    ----------
+    classifier : BasePUClassifier
+        Not fitted yet.
+    features, codes, aside, groups
+        Of all rows: what the model takes, PU labels, which rows are set aside, and which belong
+        together.
+    answers : KnownRows, optional
+        What a review gave, by row numbers of the table.
+    say : callable
+        Takes each line.
+    """
+    if classifier.prior != "auto":
+        say(f"Prior: {classifier.prior:g}, as given.")
+    fitted = np.flatnonzero(~aside)
+    say(f"Training: {type(classifier).__name__} on {len(fitted):,} rows ...")
+    classifier = watched(classifier, features[aside], codes[aside])
+    used = None if groups is None else groups[fitted]
+    if answers is None:
+        classifier.fit(features[fitted], codes[fitted], groups=used)
+    else:
+        from nnpu.table.table_answers import fit_with_answers
+
+        rows = features[fitted], codes[fitted]
+        say(fit_with_answers(classifier, *rows, answers, fitted, groups=used))
+    if classifier.prior_estimate_ is not None:
+        say(f"Prior: {classifier.prior_estimate_.message}")
+    return classifier
