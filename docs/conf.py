@@ -62,6 +62,7 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"__init__\.py",
     "within_subsection_order": "FileNameSortKey",
     "image_scrapers": ("matplotlib",),
+    "remove_config_comments": True,
     "thumbnail_size": (600, 250),
     "download_all_examples": False,
     "show_signature": False,

@@ -68,3 +68,5 @@ plt.show()
 # What is known now: recall, and how it grows with reading, rests on the marked messages alone.
 # Precision is proportional to the prior: where the prior is estimated too large, so is precision.
 print(f"accuracy on the later messages, in truth: {np.mean((scores > 0) == positive):.3f}")
+
+# sphinx_gallery_thumbnail_path = "images/03_text.png"

@@ -87,3 +87,5 @@ panels = [
 ]
 draw_figure(panels)
 plt.show()
+
+# sphinx_gallery_thumbnail_path = "images/04_images.png"
