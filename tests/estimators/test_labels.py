@@ -27,6 +27,7 @@ WRAPS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:The labels are words")
 @pytest.mark.parametrize("wrap", WRAPS)
 @pytest.mark.parametrize("values", CODINGS)
 def test_the_greater_of_two_values_is_labelled_and_the_other_unlabelled(values, wrap):
@@ -85,3 +86,16 @@ def test_minus_one_means_what_it_meant_in_fit():
     assert encode([-1, 0, 1], classes, known_negatives=True).tolist() == [-1, 0, 1]
     with pytest.raises(InputError, match=r"among \[-1, 1\], as in fit"):
         encode([-1, 0, 1], classes)
+
+
+@pytest.mark.parametrize(
+    ("labels", "word"), [(["fraud", "unknown"], "unknown"), (["spam", "ham"], "spam")]
+)
+def test_of_two_words_the_one_that_was_taken_is_named(labels, word):
+    with pytest.warns(UserWarning, match=f"'{word}' is taken as labelled positive"):
+        fit_labels(labels * 3)
+
+
+def test_yes_and_no_need_no_warning(recwarn):
+    fit_labels(["yes", "no", "no"])
+    assert not recwarn.list

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from nnpu.files import TEMPORARY_PREFIX
 from nnpu.parameters import InputError, ParameterError, check_prior
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["as_prior", "check_writable", "draw", "printed_warnings"]
+__all__ = ["as_prior", "check_readable", "check_writable", "draw", "printed_warnings"]
 
 
 def as_prior(text: str, owner: str) -> float | str:
@@ -31,6 +32,18 @@ def as_prior(text: str, owner: str) -> float | str:
             f"The '--prior' parameter of {owner} must be 'auto' or a float in the range (0, 1). "
             f"Got {text!r} instead."
         ) from None
+
+
+def check_readable(data: Path, model_dir: Path | None = None) -> None:
+    """Raise `InputError` if a table or a model folder is not there: before anything is imported."""
+    if (
+        model_dir is not None
+        and not model_dir.exists()
+        and not model_dir.with_name(f"{TEMPORARY_PREFIX}old-{model_dir.name}").exists()
+    ):
+        raise InputError(f"{model_dir} is not a model folder: there is no such folder.")
+    if str(data) != "-" and not data.exists():
+        raise InputError(f"{data} is not there, or is not a file.")
 
 
 def check_writable(path: Path | None, option: str = "--out", *, source: Path | None = None) -> None:
@@ -63,15 +76,17 @@ def draw(save: Callable[..., list[T]], *arguments: Any, **options: Any) -> list[
 
 @contextmanager
 def printed_warnings() -> Iterator[None]:
-    """Print this package's warnings as sentences; hide those of the libraries below it.
+    """Print this package's warnings as sentences at the end; hide those of the libraries below it.
 
-    Of several processes the first prints.
+    After an error there is that one line alone. Of several processes the first prints.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
     for message in dict.fromkeys(
-        str(warning.message) for warning in caught if warning.category is UserWarning
+        " ".join(str(warning.message).split())
+        for warning in caught
+        if warning.category is UserWarning
     ):
         if os.environ.get("RANK", "0") == "0":
             click.echo(f"Note: {message}", err=True)

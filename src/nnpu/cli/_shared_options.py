@@ -13,10 +13,13 @@ if TYPE_CHECKING:
 __all__ = [
     "drop_option",
     "fit_options",
+    "given_options",
     "id_option",
     "job_options",
     "json_option",
     "label_option",
+    "positive_option",
+    "reading_options",
     "report_option",
     "sampling_option",
     "seed_option",
@@ -24,6 +27,16 @@ __all__ = [
 
 label_option = click.option(
     "--label", required=True, metavar="COLUMN", help="1/true/yes or 0/false/no/empty."
+)
+positive_option = click.option(
+    "--positive", metavar="WORD", help="The label of the positives, if it is a word such as fraud."
+)
+_READING = (
+    click.option("--sep", metavar="CHARACTER", help="Separator of a text.  [default: detected]"),
+    click.option(
+        "--decimal", type=click.Choice([".", ","]), help="Decimal mark.  [default: detected]"
+    ),
+    click.option("--encoding", metavar="NAME", help="Of a text.  [default: detected]"),
 )
 sampling_option = click.option(
     "--sampling",
@@ -55,6 +68,7 @@ def report_option(default: str) -> Callable[[Any], Any]:
 _JOB = (  # the options that `TablePU` takes, by its names
     click.option("--prior", default="auto", show_default=True, help="Share of positives, or auto."),
     sampling_option,
+    positive_option,
     id_option,
     drop_option,
     click.option("--groups", metavar="COLUMN", help="Set rows of a group aside together."),
@@ -94,13 +108,37 @@ _MODEL = (
 )
 
 
+_ANSWERS = click.option(
+    "--answers",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    multiple=True,
+    metavar="FILE",
+    help="Answered sheets of nnpu review: the prior, and what they teach; repeatable.",
+)
+
+
 def fit_options(command: Any) -> Any:
     """Add the options of a fit to a command."""
-    for option in reversed((*_MODEL, *_JOB, *_NETWORK)):
+    for option in reversed((label_option, *_MODEL, *_JOB, _ANSWERS, *_READING, *_NETWORK)):
+        command = option(command)
+    return command
+
+
+def reading_options(command: Any) -> Any:
+    """Add the options that say how a text file is written."""
+    for option in reversed(_READING):
         command = option(command)
     return command
 
 
 def job_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a fit under the names that `TablePU` has for them."""
-    return {"random_state" if name == "seed" else name: value for name, value in options.items()}
+    """Return the options of a command under the names that `TablePU` has for them."""
+    return {_JOB_NAMES.get(name, name): value for name, value in options.items()}
+
+
+def given_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were given, for a model that has its own values for the others."""
+    return {name: value for name, value in job_options(options).items() if value is not None}
+
+
+_JOB_NAMES = {"seed": "random_state", "positive": "pos_label"}

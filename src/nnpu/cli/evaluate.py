@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
-from nnpu.cli._arguments import check_writable
-from nnpu.cli._shared_options import json_option, label_option, report_option
+from nnpu.cli._arguments import check_readable, check_writable, printed_warnings
+from nnpu.cli._shared_options import (
+    given_options,
+    json_option,
+    label_option,
+    positive_option,
+    reading_options,
+    report_option,
+)
 
 __all__ = ["evaluate"]
 
@@ -17,16 +25,22 @@ __all__ = ["evaluate"]
 @click.argument("model_dir", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
 @label_option
+@positive_option
+@reading_options
 @report_option("none")
 @json_option
-def evaluate(model_dir: Path, data: Path, label: str, report: Path | None, as_json: bool) -> None:
+def evaluate(
+    model_dir: Path, data: Path, label: str, report: Path | None, as_json: bool, **options: Any
+) -> None:
     """Judge the model in MODEL_DIR by the labelled and unlabelled rows of DATA."""
+    check_readable(data, model_dir)
     from nnpu.table import load_table
-    from nnpu.table.pages import CAVEAT
+    from nnpu.table._messages import CAVEAT
 
     check_writable(report, "--report", source=data)
-    model = load_table(model_dir)
-    found = model.evaluate(data, label)
+    with printed_warnings():
+        model = load_table(model_dir).set_params(**given_options(options))
+        found = model.evaluate(data, label)
     if report is not None:
         model.report(found, title=f"Evaluation: {data.name}").save(report)
     if as_json:

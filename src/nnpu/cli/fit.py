@@ -8,32 +8,18 @@ from typing import Any, Literal
 
 import click
 
-from nnpu.cli._arguments import as_prior, check_writable, printed_warnings
+from nnpu.cli._arguments import as_prior, check_readable, check_writable, printed_warnings
 from nnpu.cli._runs import as_command, as_toml, config_option
-from nnpu.cli._shared_options import (
-    fit_options,
-    job_options,
-    json_option,
-    label_option,
-    report_option,
-)
+from nnpu.cli._shared_options import fit_options, job_options, json_option, report_option
 
 __all__ = ["fit"]
 
 
 @click.command()
 @click.argument("data", type=click.Path(path_type=Path))
-@label_option
 @fit_options
 @config_option
 @report_option("report.html in the model folder")
-@click.option(
-    "--answers",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    multiple=True,
-    metavar="FILE",
-    help="Answered sheets of nnpu review: the prior, and what they teach; repeatable.",
-)
 @json_option
 def fit(
     data: Path,
@@ -50,10 +36,11 @@ def fit(
 ) -> None:
     """Learn from DATA, a table with labelled positives and unlabelled rows.
 
-    DATA is CSV (also .gz), Parquet (also a folder of files), NPZ or SVMlight; it is read into
-    memory. Column types are inferred and reported.
+    DATA is CSV, Parquet (also a folder of files), Excel, JSON lines, Feather, NPZ or SVMlight; it
+    is read into memory. Column types are inferred and reported.
     In several processes: torchrun --nproc-per-node 2 -m nnpu fit ...
     """
+    check_readable(data)
     from nnpu.estimators.storage import check_target
     from nnpu.launch import is_first
     from nnpu.table import TablePU
@@ -78,7 +65,7 @@ def fit(
     repeat = {"command": command, "config": as_toml(command, {"data": str(data), **given})}
     images = {"images": options["images"], "image_size": image_size}
     model_of = model_for(model, out, epochs=epochs, parallel=parallel, **images)
-    with model_of as chosen, printed_warnings():
+    with printed_warnings(), model_of as chosen:
         job = TablePU(model=chosen, verbose=int(talks), **job_options(options))
         result = fit_to_folder(job, data, label, out, answers=answers, report=report, **repeat)
     if as_json and is_first():

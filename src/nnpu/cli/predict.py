@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
-from nnpu.cli._arguments import check_writable
-from nnpu.cli._shared_options import json_option
+from nnpu.cli._arguments import check_readable, check_writable, printed_warnings
+from nnpu.cli._shared_options import given_options, json_option, reading_options
 
 __all__ = ["predict"]
 
@@ -28,24 +29,28 @@ __all__ = ["predict"]
     is_flag=True,
     help="Put an apostrophe before ids that a spreadsheet would run as a formula.",
 )
+@reading_options
 @json_option
-def predict(model_dir: Path, data: Path, out: Path, escape_formulas: bool, as_json: bool) -> None:
+def predict(
+    model_dir: Path, data: Path, out: Path, escape_formulas: bool, as_json: bool, **options: Any
+) -> None:
     """Score every row of DATA with the model in MODEL_DIR.
 
     One row for each row of DATA, in its order: the id column if there is one, score, probability,
     prediction (1 or 0). CSV and Parquet, a file or a folder of files, are streamed: memory does
     not grow with the data. DATA may be -, standard input as CSV.
     """
+    check_readable(data, model_dir)
     from nnpu.table import load_table, write_predictions
     from nnpu.table.predictions import check_out
 
     check_out(out, data)
     check_writable(out)
-    model = load_table(model_dir)
-    written = write_predictions(model, data, out, escape_formulas=escape_formulas)
+    with printed_warnings():
+        model = load_table(model_dir).set_params(**given_options(options))
+        written = write_predictions(model, data, out, escape_formulas=escape_formulas)
     to_stdout = str(out) in ("-", "/dev/stdout")
     if as_json:
         click.echo(json.dumps({"out": str(out), **written._asdict()}), err=to_stdout)
     else:
-        rows, positives = written
-        click.echo(f"{rows:,} rows, {positives:,} predicted positive: {out}", err=to_stdout)
+        click.echo(f"{written}: {out}", err=to_stdout)

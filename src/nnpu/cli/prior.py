@@ -8,13 +8,15 @@ from typing import Any
 
 import click
 
-from nnpu.cli._arguments import check_writable, draw, printed_warnings
+from nnpu.cli._arguments import check_readable, check_writable, draw, printed_warnings
 from nnpu.cli._shared_options import (
     drop_option,
     id_option,
     job_options,
     json_option,
     label_option,
+    positive_option,
+    reading_options,
     sampling_option,
     seed_option,
 )
@@ -26,13 +28,16 @@ __all__ = ["prior"]
 @click.argument("data", type=click.Path(path_type=Path))
 @label_option
 @sampling_option
+@positive_option
 @id_option
 @drop_option
+@reading_options
 @click.option("--out", type=click.Path(path_type=Path), help="Write a picture, OUT.png and .svg.")
 @seed_option
 @json_option
 def prior(data: Path, label: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """Estimate the share of positives in DATA from its labelled and unlabelled rows."""
+    check_readable(data)
     from nnpu.table import TablePU
     from nnpu.table.table_prior import draw_prior, in_rows
 

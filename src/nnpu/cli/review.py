@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from nnpu.cli._arguments import check_writable
+from nnpu.cli._arguments import check_readable, check_writable, printed_warnings
 from nnpu.cli._shared_options import json_option, seed_option
 from nnpu.parameters import InputError
 
@@ -49,9 +49,11 @@ def review(model_dir: Path, data: Path, **options: Any) -> None:
         raise InputError("Nothing to do: use --out or --page to draw rows, --answers to read them.")
     check_writable(out, source=data)
     check_writable(page, "--page", source=data)
-    model = load_table(model_dir)
-    name = hashlib.sha256((model_dir / "SHA256SUMS").read_bytes()).hexdigest()[:12]
-    found = table_review(model, data, label=options["label"], name=name)
+    check_readable(data, model_dir)
+    with printed_warnings():
+        model = load_table(model_dir)
+        name = hashlib.sha256((model_dir / "SHA256SUMS").read_bytes()).hexdigest()[:12]
+        found = table_review(model, data, label=options["label"], name=name)
     if answers:
         found.review.read(*answers, second=options["second"])
     if not (out or page):

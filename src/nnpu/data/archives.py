@@ -10,6 +10,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import tarfile
 import zipfile
 import zlib
@@ -28,6 +29,7 @@ __all__ = [
     "damaged",
     "gunzip",
     "is_gzip",
+    "open_arrow",
     "open_text",
     "tar_members",
     "zip_member",
@@ -169,3 +171,14 @@ class _Unpacked(io.RawIOBase):
     def close(self) -> None:
         self.stream.close()
         super().close()
+
+
+def open_arrow(path: Path) -> Any:
+    """Open a file, unpacked if it is packed by gzip, for pyarrow's readers.
+
+    pyarrow opens it by its name and not through Python, whose threads may be gone before its own.
+    """
+    import pyarrow as pa
+
+    stream = pa.OSFile(os.fsencode(path))  # as bytes: the locale may not have the characters
+    return pa.CompressedInputStream(stream, "gzip") if is_gzip(path) else stream

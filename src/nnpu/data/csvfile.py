@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from nnpu.data.archives import is_gzip, open_text
+from nnpu.data.archives import open_arrow, open_text
 from nnpu.data.text_encoding import as_utf8
 from nnpu.parameters import InputError, ParameterError, shown
 
@@ -96,7 +96,7 @@ def read_typed(source: Path, sep: str | None = None, encoding: str | None = None
 
     with as_utf8(source, encoding) as text, _explained(text, sep) as dialect:
         return pyarrow.csv.read_csv(
-            _open(text),
+            open_arrow(text.path),
             read_options=pyarrow.csv.ReadOptions(skip_rows=dialect.skip),
             parse_options=_parse_options(dialect),
         )
@@ -138,7 +138,7 @@ def _reader(text: Utf8Text, dialect: Dialect, block: int, rows: int) -> Any:
     import pyarrow.csv
 
     return pyarrow.csv.open_csv(
-        _open(text),
+        open_arrow(text.path),
         # Threads would read ahead, which costs memory and gains little here.
         read_options=pyarrow.csv.ReadOptions(
             block_size=max(block, 2 * text.longest_line),
@@ -161,12 +161,6 @@ def _parse_options(dialect: Dialect) -> Any:
     return pyarrow.csv.ParseOptions(
         delimiter=dialect.sep, quote_char=dialect.quote, newlines_in_values=True
     )
-
-
-def _open(text: Utf8Text) -> Any:
-    import pyarrow as pa
-
-    return pa.input_stream(str(text.path), compression="gzip" if is_gzip(text.path) else None)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import json
 import zipfile
 from typing import TYPE_CHECKING, Any
 
-from nnpu.data.archives import check_unpacked, is_gzip, open_text
+from nnpu.data.archives import check_unpacked, is_gzip, open_arrow, open_text
 from nnpu.data.csvfile import check_unique
 from nnpu.parameters import InputError
 
@@ -29,9 +29,8 @@ def read_json(source: Path) -> Any:
     if not beginning.startswith(b"["):
         if is_gzip(source):
             _check_gzip(source)
-        packed = "gzip" if is_gzip(source) else None
         try:
-            with pa.input_stream(str(source), compression=packed) as stream:
+            with open_arrow(source) as stream:
                 table = pyarrow.json.read_json(stream)
             check_unique(source, table.column_names)
             return table
@@ -113,9 +112,10 @@ def read_arrow(source: Path) -> Any:
         with source.open("rb") as stream:
             is_file = stream.read(4) in (b"ARRO", b"FEA1")
         if is_file:
-            table = pyarrow.feather.read_table(str(source), memory_map=False)
+            with open_arrow(source) as stream:
+                table = pyarrow.feather.read_table(stream)
         else:
-            with pa.OSFile(str(source)) as stream, pyarrow.ipc.open_stream(stream) as reader:
+            with open_arrow(source) as stream, pyarrow.ipc.open_stream(stream) as reader:
                 table = reader.read_all()
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:

@@ -86,6 +86,8 @@ class Evaluation:
         The rows to look at first.
     images : object
         The images that were judged, for a report; None if the rows are none.
+    drift : tuple of str
+        How the rows differ from those of the training, a line for each column; `TablePU` notes it.
 
     Examples
     --------
@@ -111,6 +113,7 @@ class Evaluation:
     scores: NDArray[np.float32] = field(repr=False)
     ranking: Ranking | None = field(default=None, repr=False)
     images: Any = field(default=None, repr=False)
+    drift: tuple[str, ...] = ()
 
     @property
     def accuracy(self) -> Estimate:
@@ -150,7 +153,9 @@ class Evaluation:
         )
         lines = self.lines()
         where = 0 if self.prior_known else len(prior_lines(self.prior, known=False))
-        return "\n".join([*lines[:where], counts, *lines[where:]])  # a warning comes first
+        changed = ["Columns that differ from the training rows:"] if self.drift else []
+        changed += [f"  {line}" for line in self.drift]
+        return "\n".join([*lines[:where], counts, *lines[where:], *changed])  # warnings first
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -193,6 +198,7 @@ class Evaluation:
             "sampling": self.sampling,
             "prior": plain(self.prior) | {"known": self.prior_known},
             "metrics": {name: plain(each) for name, each in self.metrics.items()},
+            "drift": list(self.drift),
         }
 
 

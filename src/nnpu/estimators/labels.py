@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,16 @@ __all__ = ["encode", "fit_groups", "fit_labels", "stored_classes"]
 
 Labels = NDArray[np.int8]
 
+#: Words that say by themselves which is the labelled one, and the order agrees.
+_PLAIN = (("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t"), ("negative", "positive"))
+
 
 def fit_labels(s: Any) -> tuple[NDArray[Any], Labels]:
     """Return the two classes and the PU labels of some training labels.
 
-    Two values, whatever they are: the greater is labelled positive, the other unlabelled. Exactly
-    {−1, 0, 1}: known negatives too. Anything else is an error.
+    Two values, whatever they are: the greater is labelled positive, the other unlabelled; of words
+    other than yes and no a warning says which. Exactly {−1, 0, 1}: known negatives too. Anything
+    else is an error.
 
     Examples
     --------
@@ -38,7 +43,23 @@ def fit_labels(s: Any) -> tuple[NDArray[Any], Labels]:
         return values[[0, 2]], s.astype(np.int8)
     if len(values) != 2:
         raise InputError(_not_two(values))
+    _warn_of_words(values)
     return values, (s == values[1]).astype(np.int8)
+
+
+def _warn_of_words(classes: NDArray[Any]) -> None:
+    """Say which of two words is taken as labelled: nobody expects it to be the alphabet's last."""
+    if not all(isinstance(value, str) for value in classes.tolist()):
+        return
+    unlabelled, labelled = classes.tolist()
+    if (unlabelled.lower(), labelled.lower()) not in _PLAIN:
+        warnings.warn(
+            f"The labels are words: {labelled!r} is taken as labelled positive and {unlabelled!r} "
+            "as unlabelled, because the greater of two labels is the positive. If that is wrong, "
+            f"use s == {unlabelled!r} as labels.",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def encode(s: Any, classes: NDArray[Any], *, known_negatives: bool = False) -> Labels:

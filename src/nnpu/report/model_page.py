@@ -95,6 +95,9 @@ def page(clf: BasePUClassifier, X: Any, s: Any, *, title: str = "Report") -> Pag
     >>> report.page(clf, X[1::2], s[1::2]).title
     'Report'
     """
+    if hasattr(clf, "classifier_"):  # a table's: it knows how its rows become features
+        found: Page = clf.report(clf.evaluate(X, s), title=title)
+        return found
     scores, codes = clf._scored(X, s)
     images = X if hasattr(clf, "pixels") else None
     return model_page(clf, evaluate(clf, codes, scores, images=images), title=title)

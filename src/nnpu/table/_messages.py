@@ -1,9 +1,32 @@
-"""Lines about a running job, on standard output."""
+"""What `TablePU` says while it works, on standard output."""
 
 from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from nnpu.table.columns import ColumnPlan
+
+SAMPLING_LINES = {
+    "one-sample": (
+        "Sampling: one-sample. All rows are one sample in which some positives are labelled; if "
+        "the labelled rows were collected separately, use --sampling two-sample."
+    ),
+    "two-sample": (
+        "Sampling: two-sample. The labelled rows were collected separately from the unlabelled "
+        "ones; if all rows are one sample with some positives labelled, use --sampling one-sample."
+    ),
+}
+CAVEAT = (
+    "These figures hold for rows that the model was not fitted to; for rows of the training table "
+    "they are too good. No true label was seen. The figures rest on the share of positives, and on "
+    "labelled positives that are a random part of all positives."
+)
 
 SAMPLING_LINES = {
     "one-sample": (
@@ -23,3 +46,43 @@ def say(*lines: str) -> None:
         print(*lines, sep="\n", flush=True)
     except BrokenPipeError:  # the work is not lost for that
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def table_lines(
+    s: NDArray[np.int8],
+    aside: NDArray[np.bool_],
+    plan: ColumnPlan,
+    *,
+    positive: str | None = None,
+    why_none: str = "",
+    read_as: str = "",
+) -> list[str]:
+    """Say how many rows there are, how many are set aside, and what each column is.
+
+    Parameters
+    ----------
+    s, aside : ndarray
+        The PU labels, and which rows are set aside.
+    plan : ColumnPlan
+        The columns.
+    positive : str, optional
+        The label of the positives, if it is a word.
+    why_none : str
+        Why no row is set aside, if none is.
+    read_as : str
+        What is unusual about the way in which the file is written.
+    """
+    negatives = int((s == -1).sum())
+    known = f" and {negatives:,} known to be negative" if negatives else ""
+    judge = (
+        f"{int(aside.sum()):,} are set aside to judge the model."
+        if aside.any()
+        else f"none is set aside: {why_none}."
+    )
+    lines = [f"Read as: {read_as}."] if read_as else []
+    lines.append(f"Rows: {len(s):,}, of which {int((s == 1).sum()):,} are labelled{known}; {judge}")
+    return [
+        *lines,
+        f"Columns ({plan.width:,} features):",
+        *(f"  {line}" for line in plan.told()),
+    ]

@@ -26,15 +26,24 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "load_table", "stored"]
 
-_PLAIN = ("images", "sampling", "id", "groups", "time", "holdout", "random_state")
+_PLAIN = (
+    *("images", "sampling", "pos_label", "id", "groups", "time", "holdout"),
+    *("sep", "decimal", "encoding", "random_state"),
+)
 
 
 def stored(model: TablePU) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the plain values and the arrays that a folder keeps of a fitted model."""
+
+    def plain(value: Any) -> Any:
+        return value.item() if isinstance(value, np.generic) else value
+
     table = {
         "columns": model.columns_.to_json(),
-        "parameters": {name: getattr(model, name) for name in _PLAIN} | {"drop": list(model.drop)},
+        "parameters": {name: plain(getattr(model, name)) for name in _PLAIN}
+        | {"drop": list(model.drop)},
         "label": model.label_,
+        "pos_label": model.pos_label_,
         "rows": [model.n_labelled_, model.n_unlabelled_],
     }
     arrays = dict(model.columns_.arrays())
@@ -114,8 +123,9 @@ def _table_model(
             f"the columns make {width} features and the model takes "
             f"{classifier.n_features_in_}; fit anew."
         )
-    label = table.get("label")
+    label, word = table.get("label"), table.get("pos_label")
     model.label_ = label if isinstance(label, str) else None
+    model.pos_label_ = word if isinstance(word, str) else None
     model.n_labelled_, model.n_unlabelled_ = (int(count) for count in table.get("rows", (0, 0)))
     model._adopt(classifier)
     model.holdout_ = None

@@ -1,4 +1,4 @@
-"""Which rows are set aside to judge a model: at random, by groups, or the latest ones."""
+"""Which rows are set aside (at random, by groups, or the latest), and what they say."""
 
 from __future__ import annotations
 
@@ -6,17 +6,63 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.calibration import ScoreCalibration
 from nnpu.data.folds import PUStratifiedKFold
-from nnpu.parameters import InputError
-from nnpu.table.columns.guess import fit_column
+from nnpu.estimators.evaluation import evaluate
+from nnpu.parameters import InputError, ParameterError
+from nnpu.table.columns import find_column
+from nnpu.table.columns.dates import row_times
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LEAST_LABELLED", "as_time", "set_aside"]
+    from nnpu.data.streams import Batch
+    from nnpu.estimators.base import BasePUClassifier
+    from nnpu.estimators.evaluation import Evaluation
 
+__all__ = ["LEAST_LABELLED", "group_numbers", "judge", "rows_to_judge", "set_aside"]
+
+_SHOWN = ("pu_accuracy", "pu_precision", "pu_recall", "pu_roc_auc")
 #: With fewer labelled rows than this, none is set aside: they would judge nothing.
 LEAST_LABELLED = 10
+
+
+def group_numbers(batch: Batch, name: str | None) -> NDArray[np.intp] | None:
+    """Return a number for each row, equal in a group; empty cells are one group."""
+    if name is None:
+        return None
+    cells = batch.columns[find_column(name, batch.columns, batch.source)]
+    numbers: NDArray[np.intp] = cells.dictionary_encode().indices.fill_null(-1).to_numpy()
+    return numbers
+
+
+def rows_to_judge(
+    batch: Batch,
+    s: NDArray[np.int8],
+    share: float,
+    seed: int,
+    *,
+    groups: NDArray[np.intp] | None = None,
+    time: str | None = None,
+) -> NDArray[np.bool_]:
+    """Return which rows of a table are set aside.
+
+    Parameters
+    ----------
+    batch : Batch
+        The rows.
+    s, share, seed
+        As in `set_aside`.
+    groups : ndarray of int, optional
+        What `group_numbers` returned.
+    time : str, optional
+        The column that orders the rows.
+    """
+    order = None
+    if time is not None:
+        cells = batch.columns[find_column(time, batch.columns, batch.source)]
+        order = row_times(cells, time)
+    return set_aside(s, share, seed, groups=groups, time=order)
 
 
 def set_aside(
@@ -67,12 +113,40 @@ def set_aside(
     return chosen
 
 
-def as_time(cells: Any, name: str) -> NDArray[np.float64]:
-    """Return the cells of a column of numbers or dates as numbers that order the rows."""
-    column = fit_column(name, cells, np.arange(len(cells)))
-    if column.kind not in ("number", "date"):
-        raise InputError(f"Column {name!r} cannot order the rows: it holds no numbers or dates.")
-    time: NDArray[np.float64] = column.read(cells).values
-    if np.isnan(time).any():
-        raise InputError(f"Column {name!r} cannot order the rows: some cells are empty.")
-    return time
+def judge(
+    classifier: BasePUClassifier,
+    features: Any,
+    s: NDArray[np.int8],
+    names: Any,
+    images: Any = None,
+) -> tuple[Evaluation | None, list[str]]:
+    """Measure, then calibrate what did not calibrate itself; if one fails, the other stays.
+
+    Parameters
+    ----------
+    classifier : BasePUClassifier
+        Fitted to other rows.
+    features, s, names, images
+        The rows that were set aside: features, PU labels, what people call them, their images.
+
+    Returns
+    -------
+    found : Evaluation or None
+        None if the rows cannot judge the model.
+    lines : list of str
+        What to say.
+    """
+    scores = classifier.decision_function(features)
+    found, lines = None, []
+    try:
+        found = evaluate(classifier, s, scores, names, images)
+    except (ParameterError, InputError) as error:
+        lines.append(f"The rows that were set aside cannot judge the model: {error}")
+    try:
+        if classifier.calibration_ == ScoreCalibration(1.0, 0.0):
+            classifier.calibrate(features, s)
+    except (ParameterError, InputError) as error:
+        lines.append(f"The rows that were set aside cannot calibrate the probabilities: {error}")
+    if found is not None:
+        lines += [f"On {found.rows:,} rows that were set aside:", *found.lines(_SHOWN)]
+    return found, lines

@@ -66,11 +66,21 @@ def takes_raw(classifier: BasePUClassifier) -> bool:
     return "categories" in classifier.get_params(deep=False)
 
 
-def features_for(classifier: BasePUClassifier, plan: ColumnPlan, batch: Batch) -> Any:
-    """Return the features of some rows in the view that the model takes."""
+def features_for(
+    classifier: BasePUClassifier, plan: ColumnPlan, batch: Batch, watch: Any = None
+) -> Any:
+    """Return the features of some rows in the view that the model takes.
+
+    Parameters
+    ----------
+    classifier, plan, batch
+        The model, the plan of its columns, the rows.
+    watch : TrainingRows or DriftWatch, optional
+        As in `ColumnPlan.transform`.
+    """
     if plan.has_images:
         return plan.files(batch)
-    return plan.raw(batch) if takes_raw(classifier) else plan.transform(batch)
+    return plan.raw(batch, watch) if takes_raw(classifier) else plan.transform(batch, watch)
 
 
 def prepared(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from nnpu.report.html import ColumnFate
 from nnpu.report.model_page import ASSUMPTION, model_page
+from nnpu.table._messages import CAVEAT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,12 +15,7 @@ if TYPE_CHECKING:
     from nnpu.report.html import Page
     from nnpu.table.table_pu import TablePU
 
-__all__ = ["CAVEAT", "evaluation_page", "fit_page"]
-
-CAVEAT = (
-    "These figures hold for rows that the model was not fitted to; for rows of the training table "
-    "they are too good. " + ASSUMPTION
-)
+__all__ = ["evaluation_page", "fit_page"]
 
 
 def fit_page(
@@ -75,7 +71,6 @@ def evaluation_page(
     *,
     title: str,
     footer: str = "",
-    drift: Sequence[str] = (),
 ) -> Page:
     """Return the report of an evaluation on other rows.
 
@@ -87,8 +82,6 @@ def evaluation_page(
         What the rows say.
     title, footer : str
         Heading, and how the page came about.
-    drift : sequence of str
-        How the rows differ from those of the fit, a sentence each.
     """
     return model_page(
         model.classifier_,
@@ -97,7 +90,7 @@ def evaluation_page(
         lead="How good the model is on these rows.",
         learned=_learned(model) if model.n_labelled_ else "",
         columns=_fates(model),
-        drift=drift,
+        drift=found.drift,
         about_rows=CAVEAT,
         about_calibration=f"Estimated from {found.rows:,} rows.",
         prior_counts=(model.n_labelled_, model.n_unlabelled_) if model.n_labelled_ else None,

@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 import time
+import warnings
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +17,7 @@ import numpy as np
 
 from nnpu.files import atomic_path
 from nnpu.parameters import InputError
+from nnpu.table.columns import DriftWatch, drift_sentence
 from nnpu.table.columns.cells import is_string
 
 if TYPE_CHECKING:
@@ -34,10 +36,14 @@ _EVERY = 60.0  # seconds between two lines about a long run
 
 
 class Written(NamedTuple):
-    """What was written: the number of rows, and how many are predicted positive."""
+    """What was written: the rows, how many are predicted positive, and what differs in them."""
 
     rows: int
     positives: int
+    drift: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.rows:,} rows, {self.positives:,} predicted positive"
 
 
 def write_predictions(
@@ -58,11 +64,11 @@ def write_predictions(
         Put an apostrophe before ids that a spreadsheet would run as a formula.
     """
     check_out(out, data)
-    rows = positives = 0
+    rows, positives, watch = 0, 0, DriftWatch()
     with _readable(data) as source, _row_counter(data.name) as count:
         batches = (
             _record_batch(model, batch, scores, count, escape_formulas)
-            for batch, scores in model.scored(source)
+            for batch, scores in model.scored(source, watch)
         )
         first = next(batches)  # a fault of the file mostly shows here
         with _writer(out, first.schema) as write:
@@ -71,7 +77,10 @@ def write_predictions(
                 rows += first.num_rows
                 positives += int(first.column("prediction").sum().as_py())
                 first = next(batches, None)
-    return Written(rows, positives)
+    drift = watch.lines()
+    if drift:
+        warnings.warn(drift_sentence(drift), UserWarning, stacklevel=2)
+    return Written(rows, positives, drift)
 
 
 def check_out(out: Path, data: Path) -> None:

@@ -7,16 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.data.formats import as_cells
 from nnpu.data.streams import Batch, read_rows
 from nnpu.parameters import InputError
-from nnpu.table.columns import find_column, label_codes
+from nnpu.table.columns import find_column, read_label_cells
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.table.columns import ColumnPlan
+    from nnpu.table.columns.label_cells import LabelCells
 
-__all__ = ["as_batch", "check_labels", "is_path", "read_labels", "row_names"]
+__all__ = [
+    "as_batch",
+    "check_labels",
+    "is_path",
+    "label_cells",
+    "read_labels",
+    "row_names",
+    "source_name",
+]
 
 
 def is_path(table: Any) -> bool:
@@ -24,8 +34,28 @@ def is_path(table: Any) -> bool:
     return isinstance(table, str | os.PathLike)
 
 
-def as_batch(table: Any) -> Batch:
+def source_name(table: Any) -> str:
+    """Return what a table is called in messages."""
+    if isinstance(table, Batch):
+        return table.source
+    return str(table) if is_path(table) else "the table"
+
+
+def as_batch(
+    table: Any,
+    *,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+) -> Batch:
     """Return a table as rows: a pandas, polars or pyarrow table, an array, or a path.
+
+    Parameters
+    ----------
+    table
+        The table.
+    sep, decimal, encoding : str, optional
+        As in `nnpu.data.streams.stream_rows`.
 
     Examples
     --------
@@ -33,40 +63,60 @@ def as_batch(table: Any) -> Batch:
     >>> as_batch(pa.table({"age": [31, 45]})).names
     ['age']
     """
-    import pyarrow as pa
     from scipy import sparse
 
     if isinstance(table, Batch):
         return table
     if is_path(table):
-        return read_rows(table)
+        return read_rows(table, sep=sep, decimal=decimal, encoding=encoding)
     if isinstance(table, np.ndarray) or sparse.issparse(table):
         if table.ndim != 2:
             raise InputError(f"A table has two dimensions. Got an array of shape {table.shape}.")
         return Batch({}, {"x": table}, table.shape[0], 0, "the array")
+    columns = _columns(table)
+    rows = len(next(iter(columns.values()))) if columns else 0
+    if rows == 0:
+        raise InputError("The table has no rows." if columns else "The table has no columns.")
+    return Batch(columns, {}, rows, 0, "the table", decimal)
+
+
+def _columns(table: Any) -> dict[str, Any]:
+    """Return the columns of a table in memory as pyarrow arrays by name."""
+    import pyarrow as pa
+
     if type(table).__name__ == "LazyFrame":
         raise InputError("A table in memory is needed. Got a LazyFrame; pass table.collect().")
     if hasattr(table, "to_arrow"):  # polars
         table = table.to_arrow()
-    elif not isinstance(table, pa.Table):
-        try:
-            table = pa.Table.from_pandas(table, preserve_index=False)
-        except (AttributeError, TypeError) as error:
-            raise InputError(
-                "A pandas, polars or pyarrow table, a NumPy array or a path is needed. Got "
-                f"{type(table).__name__} instead."
-            ) from error
-    columns = {
-        str(name): column.combine_chunks()
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    }
-    if len(columns) < table.num_columns:
+    if isinstance(table, pa.Table):
+        cells = [column.combine_chunks() for column in table.columns]
+        named = list(zip(table.column_names, cells, strict=True))
+    elif hasattr(table, "columns") and hasattr(table, "items"):  # pandas
+        named = [(name, _pandas_cells(cells)) for name, cells in table.items()]
+    else:
+        raise InputError(
+            "A pandas, polars or pyarrow table, a NumPy array or a path is needed. Got "
+            f"{type(table).__name__} instead."
+        )
+    columns = {str(name): cells for name, cells in named}
+    if len(columns) < len(named):
         raise InputError("The table has two columns of the same name; rename one of them.")
-    return Batch(columns, {}, table.num_rows, 0, "the table")
+    return columns
 
 
-def read_labels(batch: Batch, s: Any) -> tuple[NDArray[np.int8], str | None]:
-    """Return the PU labels and the name of their column, if they stand in the table.
+def _pandas_cells(cells: Any) -> Any:
+    """Return a column of a DataFrame; values of several types become strings."""
+    import pyarrow as pa
+
+    try:
+        found = pa.array(cells, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        return as_cells(cells.tolist())
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+
+
+def label_cells(batch: Batch, s: Any) -> Any:
+    """Return the cells with the PU labels of some rows, as a pyarrow array.
 
     Parameters
     ----------
@@ -81,13 +131,46 @@ def read_labels(batch: Batch, s: Any) -> tuple[NDArray[np.int8], str | None]:
         find_column(s, batch.names, batch.source)
         if s in batch.matrices:
             raise InputError(f"{batch.source}: {s!r} is a matrix; labels are one value per row.")
-        return label_codes(batch.columns[s], s, batch.source, batch.first), s
-    cells = pa.array(np.asarray(s), from_pandas=True)
+        return batch.columns[s]
+    values = np.asarray(s)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise InputError(f"Labels are one value per row. Got an array of shape {values.shape}.")
+    try:
+        cells = pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        cells = pa.array([None if v is None or v != v else str(v) for v in values.tolist()])
     if len(cells) != batch.n_rows:
         raise InputError(
             f"There are {len(cells):,} labels for {batch.n_rows:,} rows of {batch.source}."
         )
-    return label_codes(cells, "s", "the labels"), None
+    return cells
+
+
+def read_labels(
+    parts: list[Any], s: Any, source: str, pos_label: str | float | None = None
+) -> LabelCells:
+    """Return the PU labels of some cells, at least two rows labelled and two not.
+
+    Parameters
+    ----------
+    parts : list of pyarrow array
+        What `label_cells` returned for each batch.
+    s : str or array-like
+        As there.
+    source : str
+        What the rows are called in messages.
+    pos_label : str or number, optional
+        The value of the labelled rows.
+    """
+    import pyarrow as pa
+
+    cells = pa.chunked_array(parts).combine_chunks() if len(parts) > 1 else parts[0]
+    name = s if isinstance(s, str) else None
+    found = read_label_cells(cells, name or "s", source if name else "the labels", pos_label)
+    check_labels(found.codes, name, source)
+    return found
 
 
 def check_labels(s: NDArray[np.int8], label: str | None, source: str) -> None:

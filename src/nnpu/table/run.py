@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nnpu.estimators.evaluation import prior_interval
 from nnpu.files import FolderLock, partial_folder
-from nnpu.launch import is_first
+from nnpu.launch import is_first, of_torchrun
 from nnpu.parameters import InputError, ParameterError
 from nnpu.table.named_models import named_model
 from nnpu.table.pages import fit_page
@@ -45,7 +45,8 @@ def model_for(
     out : Path
         The model folder.
     epochs, parallel
-        Of the network. Giving one of them without a name chooses the network.
+        Of the network. Giving one of them without a name chooses the network, and so does
+        torchrun; a warning says so.
     images, image_size : str, int, optional
         The column of image files, if there is one, and the side they are resized to.
     """
@@ -58,14 +59,16 @@ def model_for(
             "The '--image-size' parameter of nnpu fit is for --images COLUMN alone, without "
             f"--model and --parallel. Got --image-size {image_size} instead."
         )
-    network_only = epochs is not None or parallel != "global"
-    if name is None and network_only:
-        name = "network"
+    options = {"--epochs": epochs is not None, "--parallel": parallel != "global"}
+    reasons = [option for option, given in options.items() if given]
+    reasons += ["torchrun"] if of_torchrun() else []
+    unasked = name is None and bool(reasons)
+    name = "network" if unasked else name
     if name != "network":
-        if network_only:
+        if reasons:
             raise ParameterError(
-                "The '--epochs' and '--parallel' parameters of nnpu fit are for the network. Got "
-                f"--model {name} instead."
+                f"The '--model' parameter of nnpu fit must be network with {' and '.join(reasons)}"
+                f", which no other model can use. Got {name} instead."
             )
         yield name
         return
@@ -74,6 +77,12 @@ def model_for(
     loop = replace(DEFAULT_TRAINING, parallel=parallel)
     with checkpoints_beside(out, loop) as training:
         yield named_model("network", epochs=epochs or "auto", training=training)
+    if unasked:
+        warnings.warn(
+            f"The model is the network, because {reasons[0]} is for it alone; see --model.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def fit_to_folder(

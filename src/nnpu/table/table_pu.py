@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -9,7 +11,6 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from nnpu.calibration import ScoreCalibration
 from nnpu.data.streams import Batch, stream_rows
 from nnpu.estimators.evaluation import evaluate
 from nnpu.estimators.notebook import NotebookBox
@@ -17,16 +18,18 @@ from nnpu.estimators.storage import save
 from nnpu.parameters import (
     InputError,
     ParameterError,
+    check_choice,
     check_number,
     check_sampling,
+    shown,
 )
-from nnpu.table._messages import SAMPLING_LINES, say
-from nnpu.table.columns import find_column, fit_columns
+from nnpu.table._messages import SAMPLING_LINES, say, table_lines
+from nnpu.table.columns import DriftWatch, TrainingRows, drift_sentence, fit_columns
 from nnpu.table.fitting import fit_classifier
-from nnpu.table.holdout import LEAST_LABELLED, as_time, set_aside
+from nnpu.table.holdout import LEAST_LABELLED, group_numbers, judge, rows_to_judge
 from nnpu.table.leaks import leaking_columns
 from nnpu.table.named_models import features_for, prepared
-from nnpu.table.reading import as_batch, check_labels, is_path, read_labels, row_names
+from nnpu.table.reading import as_batch, is_path, label_cells, read_labels, row_names, source_name
 
 if TYPE_CHECKING:
     import os
@@ -44,8 +47,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TablePU"]
 
-_SHOWN = ("pu_accuracy", "pu_precision", "pu_recall", "pu_roc_auc")
-
 
 class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The whole job on a table: columns, prior, model, judgement, report.
@@ -62,6 +63,9 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
     sampling : {"one-sample", "two-sample"}, default="one-sample"
         "one-sample": all rows are one sample, and some of its positives got a label.
         "two-sample": the labelled rows were collected separately from the unlabelled ones.
+    pos_label : str or number, optional
+        The label of the positives, such as "fraud". By default 1, true or yes; if the labels are
+        words, the one that does not mean "unknown", else the rarer one, and a warning says which.
     id : str, optional
         The column that names the rows. By default one called ``id`` or the like whose values do
         not repeat.
@@ -74,6 +78,9 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         A column that orders the rows: the latest are set aside. It is no feature.
     holdout : float, default=0.2
         The share of the rows that is set aside to judge the model.
+    sep, decimal, encoding : str, optional
+        How a text file is written: what separates the cells, the decimal mark, the encoding. By
+        default detected.
     random_state : int, default=0
         The same seed on the same machine gives the same bits.
     verbose : int, default=0
@@ -87,6 +94,8 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         What is done with each column.
     prior_, prior_estimate_, classes_
         Of the classifier.
+    pos_label_ : str or None
+        The word that was taken as the positive, if the labels are words.
     holdout_ : Evaluation or None
         What the rows that were set aside say; None if they are too few to judge.
 
@@ -115,11 +124,15 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         model: Any = None,
         images: str | None = None,
         sampling: str = "one-sample",
+        pos_label: str | float | None = None,
         id: str | None = None,
         drop: Sequence[str] = (),
         groups: str | None = None,
         time: str | None = None,
         holdout: float = 0.2,
+        sep: str | None = None,
+        decimal: str | None = None,
+        encoding: str | None = None,
         random_state: int = 0,
         verbose: int = 0,
     ) -> None:
@@ -127,11 +140,15 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.model = model
         self.images = images
         self.sampling = sampling
+        self.pos_label = pos_label
         self.id = id
         self.drop = drop
         self.groups = groups
         self.time = time
         self.holdout = holdout
+        self.sep = sep
+        self.decimal = decimal
+        self.encoding = encoding
         self.random_state = random_state
         self.verbose = verbose
 
@@ -144,7 +161,8 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
             A pandas, polars or pyarrow table, a NumPy array, or the path of a file.
         s : str or array-like
             The column with the PU labels, or the labels: 1, true or yes where a row is known to
-            be positive; 0, false, no or nothing where that is unknown; −1 for a known negative.
+            be positive; 0, false, no or nothing where that is unknown; −1 for a known negative;
+            or words, see `pos_label`.
         answers : path, list of paths or review, optional
             Answered sheets of a review of this table (``nnpu review``), or the review itself. They
             give the prior, and teach the ensemble (``docs/review.md``).
@@ -152,24 +170,34 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self._check_parameters()
         self._say(SAMPLING_LINES[self.sampling])
         batch, codes = self._read(table, s)
-        groups = self._groups(batch)
-        aside = self._set_aside(batch, codes, groups)
-        self.columns_ = self._plan(batch, np.flatnonzero(~aside))
-        self._describe(codes, aside)
-        classifier = self._classifier(codes[~aside])
-        features = features_for(classifier, self.columns_, batch)
+        groups = group_numbers(batch, self.groups)
+        aside = rows_to_judge(
+            batch, codes, self.holdout, self.random_state, groups=groups, time=self.time
+        )
+        fitted = np.flatnonzero(~aside)
+        self.columns_ = self._plan(batch, fitted)
+        self._say(*self._lines(batch, codes, aside))
+        classifier = self._classifier(codes[fitted])
+        training = TrainingRows(fitted)
+        features = features_for(classifier, self.columns_, batch, training)
+        self.columns_ = self.columns_.with_seen(training.seen)
         self.leaks_ = leaking_columns(self.columns_, features, codes)
         known = self._answers(answers, batch, codes)
         self.classifier_ = fit_classifier(
             classifier, features, codes, aside, groups=groups, answers=known, say=self._say
         )
-        self.n_labelled_ = int((codes[~aside] == 1).sum())
-        self.n_unlabelled_ = int((codes[~aside] == 0).sum())
+        self.n_labelled_ = int((codes[fitted] == 1).sum())
+        self.n_unlabelled_ = int((codes[fitted] == 0).sum())
         self._adopt(self.classifier_)
         self.holdout_ = None
         if aside.any():
             names = row_names(batch, self.columns_, np.flatnonzero(aside))
-            self.holdout_ = self._judge(features[aside], codes[aside], names)
+            rows = features[aside]
+            images = rows if self.columns_.has_images else None
+            self.holdout_, lines = judge(self.classifier_, rows, codes[aside], names, images)
+            if self.leaks_ and self.holdout_ is not None:
+                lines = [f"Figures are withheld: {self.leaks_[0]!r} may give the label away."]
+            self._say(*lines)
         return self
 
     def estimate_prior(self, table: Any, s: Any) -> TablePrior:
@@ -186,7 +214,11 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def decision_function(self, table: Any) -> NDArray[np.float32]:
         """Return a score for each row: greater means more likely positive."""
-        return np.concatenate([scores for _, scores in self.scored(table)])
+        watch = DriftWatch()
+        scores = np.concatenate([part for _, part in self.scored(table, watch)])
+        if lines := watch.lines():
+            warnings.warn(drift_sentence(lines), UserWarning, stacklevel=2)
+        return scores
 
     def predict_proba(self, table: Any) -> NDArray[np.float64]:
         """Return the probabilities of both classes, shape (n, 2)."""
@@ -212,17 +244,16 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
             As in `fit`; rows that the model was not fitted to.
         """
         check_is_fitted(self)
-        table = table if is_path(table) and isinstance(s, str) else as_batch(table)
-        scores, labels, names, files = [], [], [], []
-        for batch, part in self.scored(table):
+        table = table if is_path(table) and isinstance(s, str) else self._batch(table)
+        watch, scores, cells, names, files = DriftWatch(), [], [], [], []
+        for batch, part in self.scored(table, watch):
             scores.append(part)
-            labels.append(read_labels(batch, s)[0])
+            cells.append(label_cells(batch, s))
             names.append(row_names(batch, self.columns_))
             files += list(self.columns_.files(batch)) if self.columns_.has_images else []
-        codes = np.concatenate(labels)
-        check_labels(codes, s if isinstance(s, str) else None, _source(table))
+        codes = read_labels(cells, s, source_name(table), self._known_label()).codes
         rows = np.concatenate(scores), np.concatenate(names), files or None
-        return evaluate(self.classifier_, codes, *rows)
+        return replace(evaluate(self.classifier_, codes, *rows), drift=watch.lines())
 
     def report(self, found: Evaluation | None = None, *, title: str = "Report") -> Page:
         """Return the report: it shows itself in a notebook, and ``.save(path)`` writes it.
@@ -259,19 +290,30 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         table, arrays = stored(self)
         return save(self.classifier_, folder, table=table, arrays=arrays, notes=notes)
 
-    def scored(self, table: Any) -> Iterator[tuple[Batch, NDArray[np.float32]]]:
-        """Yield the rows of a table with their scores; a file is read a batch at a time."""
+    def scored(
+        self, table: Any, watch: DriftWatch | None = None
+    ) -> Iterator[tuple[Batch, NDArray[np.float32]]]:
+        """Yield the rows of a table with their scores; a file is read a batch at a time.
+
+        Parameters
+        ----------
+        table : table or path
+            The rows.
+        watch : DriftWatch, optional
+            Compares the rows with those of the training.
+        """
         check_is_fitted(self)
         if isinstance(table, np.ndarray) or sparse.issparse(table):
             yield self._scored_array(table)
             return
         rows = 0
-        for batch in stream_rows(table) if is_path(table) else [as_batch(table)]:
+        how = {"sep": self.sep, "decimal": self.decimal, "encoding": self.encoding}
+        for batch in stream_rows(table, **how) if is_path(table) else [self._batch(table)]:
             rows += batch.n_rows
-            features = features_for(self.classifier_, self.columns_, batch)
+            features = features_for(self.classifier_, self.columns_, batch, watch)
             yield batch, self.classifier_.decision_function(features)
         if rows == 0:
-            raise InputError(f"{_source(table)} has no rows.")
+            raise InputError(f"{source_name(table)} has no rows.")
 
     def flags(self, scores: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Return which scores are predicted positive."""
@@ -280,7 +322,7 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def _scored_array(self, table: Any) -> tuple[Batch, NDArray[np.float32]]:
         """Score an array: the columns of fit, or the features that they became."""
-        batch = as_batch(table)
+        batch = self._batch(table)
         takes_matrix = any(column.name == "x" for column in self.columns_.columns)
         features = features_for(self.classifier_, self.columns_, batch) if takes_matrix else table
         return batch, self.classifier_.decision_function(features)
@@ -288,34 +330,31 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def _check_parameters(self) -> None:
         check_sampling(self.sampling, "TablePU")
         check_number("holdout", self.holdout, "TablePU", low=0, high=0.5)
+        if self.decimal is not None:
+            check_choice("decimal", self.decimal, "TablePU", (".", ","))
+        if not isinstance(self.pos_label, str | int | float | np.generic | None):
+            raise ParameterError(
+                "The 'pos_label' parameter of TablePU must be a text, a number or None. "
+                f"Got {shown(self.pos_label)} instead."
+            )
         if self.groups is not None and self.time is not None:
             raise ParameterError(
                 "The 'groups' and 'time' parameters of TablePU must not both be given. "
                 f"Got {self.groups!r} and {self.time!r}."
             )
 
+    def _batch(self, table: Any) -> Batch:
+        return as_batch(table, sep=self.sep, decimal=self.decimal, encoding=self.encoding)
+
     def _read(self, table: Any, s: Any) -> tuple[Batch, NDArray[np.int8]]:
-        batch = as_batch(table)
-        codes, self.label_ = read_labels(batch, s)
-        check_labels(codes, self.label_, batch.source)
+        batch = self._batch(table)
+        self.label_ = s if isinstance(s, str) else None
+        cells = label_cells(batch, s)
+        codes, self.pos_label_ = read_labels([cells], s, batch.source, self.pos_label)
         return batch, codes
 
-    def _groups(self, batch: Batch) -> NDArray[np.intp] | None:
-        """Return a number for each row, equal in a group; empty cells are one group."""
-        if self.groups is None:
-            return None
-        cells = batch.columns[find_column(self.groups, batch.columns, batch.source)]
-        numbers: NDArray[np.intp] = cells.dictionary_encode().indices.fill_null(-1).to_numpy()
-        return numbers
-
-    def _set_aside(
-        self, batch: Batch, codes: NDArray[np.int8], groups: NDArray[np.intp] | None
-    ) -> NDArray[np.bool_]:
-        time = None
-        if self.time is not None:
-            find_column(self.time, batch.columns, batch.source)
-            time = as_time(batch.columns[self.time], self.time)
-        return set_aside(codes, self.holdout, self.random_state, groups=groups, time=time)
+    def _known_label(self) -> str | float | None:
+        return self.pos_label if self.pos_label is not None else self.pos_label_
 
     def _plan(self, batch: Batch, rows: NDArray[np.intp]) -> ColumnPlan:
         used = [name for name in (self.groups, self.time) if name is not None]
@@ -341,53 +380,18 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
             images=self.columns_.has_images,
         )
 
-    def _judge(self, features: Any, codes: NDArray[np.int8], names: Any) -> Evaluation | None:
-        """Measure, then calibrate what did not calibrate itself; if one fails, the other stays."""
-        scores = self.classifier_.decision_function(features)
-        found = None
-        try:
-            images = features if self.columns_.has_images else None
-            found = evaluate(self.classifier_, codes, scores, names, images)
-        except (ParameterError, InputError) as error:
-            self._say(f"The rows that were set aside cannot judge the model: {error}")
-        try:
-            if self.classifier_.calibration_ == ScoreCalibration(1.0, 0.0):
-                self.classifier_.calibrate(features, codes)
-        except (ParameterError, InputError) as error:
-            self._say(f"The rows that were set aside cannot calibrate the probabilities: {error}")
-        if found is not None and self.leaks_:
-            self._say(f"Figures are withheld: {self.leaks_[0]!r} may give the label away.")
-        elif found is not None:
-            self._say(f"On {found.rows:,} rows that were set aside:", *found.lines(_SHOWN))
-        return found
-
-    def _describe(self, codes: NDArray[np.int8], aside: NDArray[np.bool_]) -> None:
-        negatives = int((codes == -1).sum())
-        known = f" and {negatives:,} known to be negative" if negatives else ""
-        judge = (
-            f"{int(aside.sum()):,} are set aside to judge the model."
-            if aside.any()
-            else f"none is set aside: that takes {LEAST_LABELLED} labelled rows."
-        )
-        self._say(
-            f"Rows: {len(codes):,}, of which {int((codes == 1).sum()):,} are labelled{known}; "
-            f"{judge}",
-            f"Columns ({self.columns_.width:,} features):",
-            *(f"  {line}" for line in self.columns_.told()),
-        )
+    def _lines(self, batch: Batch, codes: NDArray[np.int8], aside: Any) -> list[str]:
+        why = f"that takes {LEAST_LABELLED} labelled rows" if self.holdout else "as requested"
+        word, how = self.pos_label_, batch.read_as
+        return table_lines(codes, aside, self.columns_, positive=word, why_none=why, read_as=how)
 
     def _adopt(self, classifier: BasePUClassifier) -> None:
         """Take on what people look for in a fitted classifier."""
         self.classes_ = classifier.classes_
         self.prior_, self.prior_estimate_ = classifier.prior_, classifier.prior_estimate_
-        self.n_features_in_ = len(self.columns_.columns)
+        widths = (c.width if c.kind == "matrix" else 1 for c in self.columns_.columns)
+        self.n_features_in_ = sum(widths)
 
     def _say(self, *lines: str) -> None:
         if self.verbose:
             say(*lines)
-
-
-def _source(table: Any) -> str:
-    return (
-        table.source if isinstance(table, Batch) else str(table) if is_path(table) else "the table"
-    )

@@ -11,8 +11,9 @@ from sklearn.base import clone
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.review import Audit, Review, curves, least_cost, scar_check
 from nnpu.review.audits import FIGURES
+from nnpu.table.columns import read_label_cells
 from nnpu.table.named_models import features_for
-from nnpu.table.reading import as_batch, check_labels, read_labels
+from nnpu.table.reading import label_cells
 from nnpu.table.table_answers import population
 
 if TYPE_CHECKING:
@@ -145,14 +146,14 @@ def table_review(
     """
     import pyarrow as pa
 
-    batch, notes = as_batch(table), []
+    batch, notes = model._batch(table), []
     label = label or (model.label_ if model.label_ in batch.columns else None)
     codes = np.zeros(batch.n_rows, dtype=np.int8)
     if label is not None:
-        codes, _ = read_labels(batch, label)
+        cells, word = label_cells(batch, label), model._known_label()
+        codes = read_label_cells(cells, label, batch.source, word).codes
     probability = model.predict_proba(batch)[:, 1]
     if label is not None and _is_of_fit(model, codes):
-        check_labels(codes, label, batch.source)
         probability = _out_of_fold(model, batch, codes)
         notes.append(f"The model was fitted to these rows: they are scored in {_FOLDS} folds.")
     kept, names, known = population(batch, model.columns_, codes, model.sampling)

@@ -9,8 +9,8 @@ codes, NaN where a cell is missing.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
@@ -124,6 +124,10 @@ class Column(ABC):
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what is too large for JSON."""
         return {}
+
+    def with_seen(self, seen: Mapping[str, Any] | None) -> Self:
+        """Return the column with a note of what the training rows held."""
+        return replace(self, seen=seen)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -22,6 +22,7 @@ from nnpu.table.columns.column_kinds import (
     Picture,
     Text,
 )
+from nnpu.table.columns.drift import check_seen
 from nnpu.table.columns.guess import fit_column, is_id, is_unique
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
     from nnpu.data.streams import Batch
     from nnpu.table.columns.column_kinds import Block, Reading
+    from nnpu.table.columns.drift import DriftWatch, TrainingRows
+
+    Watch: TypeAlias = TrainingRows | DriftWatch
 
 __all__ = ["ColumnPlan", "find_column", "fit_columns"]
 
@@ -90,27 +94,39 @@ class ColumnPlan:
             lines.append(f"... and {len(rest):,} more: {counts}")
         return lines
 
-    def transform(self, batch: Batch) -> Block:
+    def transform(self, batch: Batch, watch: Watch | None = None) -> Block:
         """Return the dense view of some rows, for networks and linear models.
 
         Numbers are standardised, gaps are filled in, categories have a feature each. With text or
         sparse columns the features are CSR.
+
+        Parameters
+        ----------
+        batch : Batch
+            The rows.
+        watch : TrainingRows or DriftWatch, optional
+            Is shown every column with its cells, read.
 
         Raises
         ------
         InputError
             If a column is missing, or a cell cannot be what its column is.
         """
-        blocks = [column.dense(reading.values) for column, reading in self.read(batch)]
+        blocks = [column.dense(reading.values) for column, reading in self.read(batch, watch)]
         if any(sparse.issparse(block) for block in blocks):
             return sparse.csr_array(sparse.hstack(blocks, format="csr", dtype=np.float32))
         return np.concatenate(blocks, axis=1)
 
-    def raw(self, batch: Batch) -> Any:
+    def raw(self, batch: Batch, watch: Watch | None = None) -> Any:
         """Return the raw view of some rows, for trees: float64, NaN where a cell is missing.
 
         Numbers are as they are, categories are codes (see `raw_categories`), dates are their
         parts, text is reduced to a few directions. With sparse matrices the features are CSR.
+
+        Parameters
+        ----------
+        batch, watch
+            As in `transform`.
 
         Raises
         ------
@@ -128,7 +144,7 @@ class ColumnPlan:
         (array([[31.,  1.],
                [nan,  0.]]), ['age', 'town'], [1])
         """
-        blocks = [column.raw(reading.values) for column, reading in self.read(batch)]
+        blocks = [column.raw(reading.values) for column, reading in self.read(batch, watch)]
         if any(sparse.issparse(block) for block in blocks):
             return sparse.csr_array(sparse.hstack(blocks, format="csr", dtype=np.float64))
         return np.concatenate(blocks, axis=1)
@@ -140,16 +156,24 @@ class ColumnPlan:
         assert isinstance(column, Picture)
         return column.files(reading.values, batch.source)
 
-    def read(self, batch: Batch) -> Iterator[tuple[Column, Reading]]:
+    def read(self, batch: Batch, watch: Watch | None = None) -> Iterator[tuple[Column, Reading]]:
         """Yield the columns that are features with their cells, read."""
         used = [column for column in self.columns if column.width]
         for column in used:
             find_column(column.name, batch.names, batch.source)
         for column in used:
             try:
-                yield column, column.read(_cells(batch, column), batch.first, batch.decimal)
+                reading = column.read(_cells(batch, column), batch.first, batch.decimal)
             except InputError as error:
                 raise InputError(f"{batch.source}: {error}") from error
+            if watch is not None:
+                watch.add(column, reading)
+            yield column, reading
+
+    def with_seen(self, seen: Mapping[str, Mapping[str, Any]]) -> ColumnPlan:
+        """Return the plan with a note of what the training rows held, by column."""
+        columns = (column.with_seen(seen.get(column.name)) for column in self.columns)
+        return ColumnPlan(tuple(columns))
 
     def ids(self, batch: Batch) -> Any:
         """Return the cells of the id column, or None if the plan or the rows have none."""
@@ -182,6 +206,7 @@ class ColumnPlan:
                     keys = ("terms", "weights", "components")
                     own = {key: np.asarray(arrays[f"columns.{number}.{key}"]) for key in keys}
                     fields["directions"] = Directions.from_arrays(own)
+                check_seen(fields.get("seen"))
                 columns.append(kind(**fields))
             if not columns or not all(isinstance(column.name, str) for column in columns):
                 raise TypeError("columns without names")

@@ -1,0 +1,258 @@
+"""Has a table left what the training rows held? Ranges, categories and gaps, a line a column."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nnpu.table.columns.column import percent
+from nnpu.table.columns.spellings import DAY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from nnpu.table.columns.column import Column, Reading
+
+__all__ = ["DriftWatch", "TrainingRows", "check_seen", "drift_sentence"]
+
+_MATTERS = 0.05  # share of the cells from which a difference is worth a line
+_CHANCE = 1e-3  # probability below which a difference is no accident
+_MOVED = 0.5  # share of the cells in other tenths of the training's values
+_LEAST_ROWS = 30  # below, nothing is said about the spread of numbers
+_TEXTS = 200  # texts of a batch that are looked at
+_NUMBERS = ("rows", "missing", "low", "high", "median", "unseen", "unreadable")
+_LISTS = ("edges", "shares")
+
+
+class TrainingRows:
+    """Notes what the training rows hold while their features are made.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        The training rows.
+    """
+
+    def __init__(self, rows: NDArray[np.intp]) -> None:
+        self.rows = rows
+        self.seen: dict[str, dict[str, Any]] = {}
+
+    def add(self, column: Column, reading: Reading) -> None:
+        """Take the cells of a column, read."""
+        if column.kind == "matrix":
+            return
+        tally = _Tally(column)
+        values = reading.values
+        part = values.take(self.rows) if hasattr(values, "take") else values[self.rows]
+        tally.add(part, 0, "")
+        self.seen[column.name] = tally.as_seen()
+
+
+class DriftWatch:
+    """Compares the rows of a table with those of the training, a batch at a time.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from nnpu.table.columns.numbers import Number
+    >>> cells = pa.array(np.arange(100.0))
+    >>> column, rows = Number.fit("age", cells), TrainingRows(np.arange(100))
+    >>> rows.add(column, column.read(cells))
+    >>> column = Number.fit("age", cells).with_seen(rows.seen["age"])
+    >>> watch = DriftWatch()
+    >>> watch.add(column, column.read(pa.array(np.arange(100.0) * 60)))
+    >>> watch.lines()
+    ('age: 98 % of the values are outside 0 to 99, the range in training; median 2970, was 49.5',)
+    """
+
+    def __init__(self) -> None:
+        self._tallies: dict[str, _Tally] = {}
+
+    def add(self, column: Column, reading: Reading) -> None:
+        """Take the cells of a column, read."""
+        if column.seen is None:  # a folder of an older version, or a matrix
+            return
+        tally = self._tallies.setdefault(column.name, _Tally(column))
+        tally.add(reading.values, reading.unreadable, reading.example)
+
+    def lines(self) -> tuple[str, ...]:
+        """Return a line for each column that differs, in the order of the columns."""
+        found = ((name, tally.differences()) for name, tally in self._tallies.items())
+        return tuple(f"{name}: {'; '.join(said)}" for name, said in found if said)
+
+
+def drift_sentence(lines: tuple[str, ...]) -> str:
+    """Return the lines as one sentence for a warning."""
+    columns = "1 column" if len(lines) == 1 else f"{len(lines)} columns"
+    return f"These rows differ from the training rows in {columns}: {' | '.join(lines)}."
+
+
+def check_seen(seen: Any) -> None:
+    """Raise ValueError unless `seen` is what `TrainingRows` notes, or None."""
+    if seen is None:
+        return
+    if not isinstance(seen, dict) or not set(seen) <= {*_NUMBERS, *_LISTS}:
+        raise ValueError("the summary of a column cannot be understood")
+    lists = [seen.get(name, []) for name in _LISTS]
+    if not all(isinstance(each, list) for each in lists):
+        raise ValueError("the summary of a column must hold lists of numbers")
+    numbers = [seen[name] for name in _NUMBERS if name in seen] + lists[0] + lists[1]
+    if not all(isinstance(n, int | float) and math.isfinite(n) for n in numbers):
+        raise ValueError("the summary of a column must hold finite numbers")
+    if lists[0] != sorted(lists[0]) or (lists[1] and len(lists[1]) != len(lists[0]) + 1):
+        raise ValueError("the summary of a column does not fit together")
+    if "rows" not in seen or ("edges" in seen) != ("shares" in seen) or seen["rows"] < 1:
+        raise ValueError("the summary of a column is incomplete")
+
+
+@dataclass
+class _Tally:
+    """Counts of the cells of a column."""
+
+    column: Column
+    rows: int = 0
+    missing: int = 0
+    unreadable: int = 0
+    example: str = ""
+    unseen: int = 0
+    looked: int = 0  # cells that could be unseen
+    outside: int = 0
+    far: int = 0
+    bins: Any = 0
+    medians: list[float] = field(default_factory=list)
+    kept: Any = None  # the numbers themselves, in the training alone
+
+    def add(self, values: Any, unreadable: int, example: str) -> None:
+        self.rows += len(values)
+        self.unreadable += unreadable
+        self.example = self.example or example
+        kind, seen = self.column.kind, self.column.seen
+        if kind == "category":
+            self.missing += int((values < 0).sum())
+            self.looked += int((values >= 0).sum())
+            self.unseen += int((values == len(self.column.codes)).sum())  # type: ignore[attr-defined]
+        elif kind == "text":
+            self.missing += values.null_count
+            self._add_texts(values)
+        else:
+            gaps = np.isnan(values)
+            self.missing += int(gaps.sum())
+            there = values[~gaps] / (DAY if kind == "date" else 1)
+            if seen is None:
+                self.kept = there
+            elif there.size:
+                self._add_numbers(there, seen)
+
+    def _add_numbers(self, there: NDArray[np.float64], seen: Mapping[str, Any]) -> None:
+        if "low" not in seen:
+            return
+        low, high = seen["low"], seen["high"]
+        span = high - low
+        self.outside += int(((there < low) | (there > high)).sum())
+        self.far += int(((there < low - span) | (there > high + span)).sum())
+        self.medians.append(float(np.median(there)))
+        if "edges" in seen:
+            self.bins = self.bins + _binned(there, seen["edges"])
+
+    def _add_texts(self, values: Any) -> None:
+        directions = self.column.directions  # type: ignore[attr-defined]
+        step = max(1, len(values) // _TEXTS)
+        texts = [text for text in values[::step].to_pylist() if text] if len(values) else []
+        if directions is None or not texts:
+            return
+        self.looked += len(texts)
+        self.unseen += int((~directions(texts, self.column.analyzer).any(axis=1)).sum())  # type: ignore[attr-defined]
+
+    def as_seen(self) -> dict[str, Any]:
+        """Return what is stored of the training rows."""
+        seen: dict[str, Any] = {"rows": self.rows, "missing": self.missing}
+        if self.looked:
+            seen["unseen"] = self.unseen / self.looked
+        if self.kept is not None and self.kept.size and self.column.kind in ("number", "date"):
+            seen |= {"low": float(self.kept.min()), "high": float(self.kept.max())}
+            seen["median"] = float(np.median(self.kept))
+            if self.column.kind == "number":
+                edges = np.unique(np.quantile(self.kept, np.arange(1, 10) / 10))
+                shares = _binned(self.kept, edges) / self.kept.size
+                seen |= {"edges": edges.tolist(), "shares": shares.tolist()}
+        return seen
+
+    def differences(self) -> list[str]:
+        """Return what differs and matters, a clause each."""
+        seen = self.column.seen
+        if seen is None or not self.rows:
+            return []
+        there = self.rows - self.missing
+        usual = seen.get("missing", 0) / seen["rows"]
+        if there == 0:
+            return [f"empty ({_usual(usual)} missing in training)"] if usual < 0.9 else []
+        said = []
+        least = max(usual + 0.2, 1.5 * usual) if usual else _MATTERS
+        if _many(self.missing, self.rows, usual, seen["rows"], least):
+            share = percent(self.missing, self.rows)
+            said.append(f"{share} of the cells are missing, {_usual(usual)} in training")
+        if self.unreadable:
+            said.append(f"{self.unreadable:,} cells cannot be read ({self.example})")
+        said += self._new_values(seen) if self.looked else self._other_numbers(seen, there)
+        return said
+
+    def _new_values(self, seen: Mapping[str, Any]) -> list[str]:
+        usual = seen.get("unseen", 0.0)
+        if not _many(self.unseen, self.looked, usual, seen["rows"], usual + _MATTERS):
+            return []
+        share = "all" if self.unseen == self.looked else percent(self.unseen, self.looked)
+        if self.column.kind == "text":
+            return [f"{share} of the texts share no word with the training texts"]
+        rare = f", {_usual(usual)} in training" if usual else ""
+        return [f"{share} of the values are new or rare{rare}"]
+
+    def _other_numbers(self, seen: Mapping[str, Any], there: int) -> list[str]:
+        if "low" not in seen or not self.medians:
+            return []
+        dates, said = self.column.kind == "date", []
+        outside = self.far if dates else self.outside
+        share = _MATTERS if not self.far else 0.0
+        if (self.far and self.far >= _MATTERS * there) or _many(
+            outside, there, 2 / seen["rows"], seen["rows"], max(share, _MATTERS)
+        ):
+            ends = f"{_shown(seen['low'], dates)} to {_shown(seen['high'], dates)}"
+            what = "dates are far" if dates else "values are"
+            said.append(
+                f"{percent(outside, there)} of the {what} outside {ends}, the range in training"
+            )
+        if "shares" in seen and there >= _LEAST_ROWS:
+            moved = np.abs(self.bins / there - np.array(seen["shares"])).sum() / 2
+            if moved >= _MOVED and not dates:
+                now = float(np.median(self.medians))
+                said.append(f"median {now:.4g}, was {seen['median']:.4g}")
+        return said
+
+
+def _binned(values: NDArray[np.float64], edges: Any) -> NDArray[np.int64]:
+    places = np.searchsorted(np.asarray(edges), values, side="left")
+    return np.bincount(places, minlength=len(edges) + 1)
+
+
+def _many(found: int, cells: int, usual: float, rows: int, least: float) -> bool:
+    """Return whether so many cells matter and are no accident."""
+    if found <= least * cells:
+        return False
+    from scipy.stats import binom
+
+    expected = min(max(usual, 0.5 / rows), 1.0)
+    return bool(binom.sf(found - 1, cells, expected) < _CHANCE)
+
+
+def _usual(share: float) -> str:
+    return "none" if share == 0 else percent(round(share * 10_000), 10_000)
+
+
+def _shown(value: float, date: bool) -> str:
+    if not date:
+        return f"{value:.4g}"
+    return str(np.datetime64("1970-01-01") + np.timedelta64(int(value), "D"))
