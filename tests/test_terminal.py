@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from nnpu.terminal import fitted, has_colours, say
+from nnpu.terminal import fitted, has_colours, in_notebook, is_live, say
 
 LONG = "Sampling: one-sample. " + "word " * 60
 
@@ -94,3 +94,37 @@ def test_lines_go_where_they_are_sent(capsys):
     say("one", "two")
     say("three", err=True)
     assert capsys.readouterr() == ("one\ntwo\n", "three\n")
+
+
+def test_a_status_line_is_replaced_and_taken_away_on_a_terminal_and_silent_in_a_pipe():
+    code = (
+        "from nnpu.terminal import say, status\n"
+        "status('first of many'); status('second'); say('Done: all')"
+    )
+    command = [sys.executable, "-c", code]
+    main, other = pty.openpty()
+    run = subprocess.run(
+        command, check=True, stdout=other, stderr=other, env=os.environ | {"TERM": "xterm"}
+    )
+    os.close(other)
+    shown = os.read(main, 10_000).decode()
+    os.close(main)
+    screen = ""  # what a terminal makes of it
+    for part in (
+        shown.replace("\r\n", "\n").replace("\x1b[1m", "").replace("\x1b[0m", "").split("\r")
+    ):
+        screen = part + screen[len(part) :]
+    assert screen.rstrip() == "Done: all"
+    assert "first of many" in shown
+    piped = subprocess.run(command, check=True, capture_output=True)
+    assert (run.returncode, piped.stderr) == (0, b"")
+
+
+def test_a_notebook_is_a_live_screen(monkeypatch):
+    import types
+
+    assert not in_notebook()
+    shell = types.SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    assert in_notebook()
+    assert is_live(io.StringIO())

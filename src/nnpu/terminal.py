@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import TextIO
 
-__all__ = ["fitted", "has_colours", "say"]
+__all__ = ["fitted", "has_colours", "in_notebook", "is_live", "say", "status"]
 
 WIDTH = 80
 _BOLD, _WARNING, _PLAIN = "\x1b[1m", "\x1b[1;33m", "\x1b[0m"
@@ -30,12 +30,48 @@ def say(*lines: str, err: bool = False) -> None:
     err : bool, default=False
         Whether on standard error.
     """
+    status("")
     stream = sys.stderr if err else sys.stdout
     text = "\n".join(fitted(line) for line in lines)
     try:
         print(coloured(text) if has_colours(stream) else text, file=stream, flush=True)
     except BrokenPipeError:  # the work is not lost for that
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def status(text: str) -> None:
+    """Show what is being done on one line that the next one replaces; nothing in a pipe.
+
+    Parameters
+    ----------
+    text : str
+        What is being done; empty takes the line away.
+    """
+    global _shown
+    if not (text or _shown) or not is_live(sys.stderr):
+        return
+    width = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns) - 1
+    line = text if len(text) <= width else text[: width - 3] + "..."
+    print(f"\r{line:{len(_shown)}}\r{line}", end="", file=sys.stderr, flush=True)
+    _shown = line
+
+
+_shown = ""  # what `status` left on the screen
+
+
+def is_live(stream: TextIO) -> bool:
+    """Return whether a line can be replaced after it was printed: a terminal or a notebook."""
+    try:
+        return (stream.isatty() and os.environ.get("TERM") != "dumb") or in_notebook()
+    except ValueError:  # closed
+        return False
+
+
+def in_notebook() -> bool:
+    """Return whether a notebook's kernel runs this, without importing anything for it."""
+    module = sys.modules.get("IPython")
+    shell = module.get_ipython() if module is not None else None
+    return hasattr(shell, "kernel")
 
 
 def fitted(text: str, width: int | None = None) -> str:

@@ -19,6 +19,7 @@ from nnpu.files import atomic_path
 from nnpu.parameters import InputError
 from nnpu.table.columns import DriftWatch, drift_sentence
 from nnpu.table.columns.cells import is_string
+from nnpu.terminal import is_live
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -177,7 +178,7 @@ def _row_counter(name: str) -> Iterator[Callable[[int], None]]:
     """Yield what counts rows: with their rate on a terminal, in a line a minute when piped."""
     from tqdm import tqdm
 
-    if sys.stderr.isatty():
+    if is_live(sys.stderr):
         with tqdm(desc=name, unit=" rows", unit_scale=True, leave=False) as bar:
 
             def advance(rows: int) -> None:

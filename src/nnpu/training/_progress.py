@@ -1,4 +1,4 @@
-"""A progress bar for a training run: on a terminal a bar, in a pipe plain lines."""
+"""A progress bar for a training run: a bar on a terminal or in a notebook, lines in a pipe."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tqdm import tqdm
+
+from nnpu.terminal import is_live
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -59,7 +61,7 @@ def progress_bar(epochs: int, *, shown: bool, label: str = "training") -> Iterat
     """Show the epochs of a run on standard error while the body runs."""
     if not shown:
         yield _Silent()
-    elif sys.stderr.isatty():
+    elif is_live(sys.stderr):
         bar: tqdm[Any]
         with tqdm(total=epochs, desc=label, unit="epoch") as bar:
             yield _Bar(bar)

@@ -34,6 +34,7 @@ from nnpu.estimators.ensemble.trials import Folds, Trial, make_folds, p_against_
 from nnpu.estimators.ensemble.weights import calibrated, find_weights
 from nnpu.estimators.threshold_choice import prior_ends
 from nnpu.parameters import InputError, ParameterError, check_choice, check_count, shown
+from nnpu.terminal import status
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,7 +78,7 @@ class EnsemblePU(BasePUClassifier):
     n_jobs : int or None, default=None
         Threads of the trees; None is one for each core.
     verbose : int, default=0
-        1 shows progress, a line per member.
+        1 shows what is being fitted, on a line that changes; 2 prints a line per member.
 
     Attributes
     ----------
@@ -246,8 +247,10 @@ class EnsemblePU(BasePUClassifier):
         )
 
     def _say(self, text: str) -> None:
-        if self.verbose:
+        if self.verbose > 1:
             print(text, file=sys.stderr, flush=True)
+        elif self.verbose:
+            status(f"{text} ...")
 
     def _find_prior(self, X: Any, codes: Labels, seed: int) -> float:
         if self.prior != "auto" or self._answers is None or self._answers.prior is None:
@@ -292,6 +295,7 @@ class EnsemblePU(BasePUClassifier):
         for trial in used:
             self._say(f"{trial.member.name}: fitted to all rows")
             self.scorers_.append(refit(trial, task))
+        status("")
         weights = iter(self._weights)
         order = list(MEMBERS)
         self.members_: list[dict[str, Any]] = [
