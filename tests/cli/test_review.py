@@ -38,6 +38,10 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
+def amount(row):
+    return float(row["amount"])
+
+
 def fill(path, truth):
     rows = rows_of(path)
     for row in rows:
@@ -58,6 +62,12 @@ def test_rows_go_out_and_answers_come_back(fitted, tmp_path, capsys):
     rows = rows_of(one)
     assert list(rows[0])[-2:] == ["amount", "noise"]
     assert not {row["id"] for row in rows} & labelled
+    for row in rows:  # a reason names the cell
+        name, _, rest = row["reasons"].partition(" = ")
+        assert float(rest.split(" ")[0]) == float(row[name])
+    high, low = (max(rows, key=key) for key in (amount, lambda row: -amount(row)))
+    assert high["reasons"].startswith(f"amount = {high['amount']} (+")
+    assert low["reasons"].startswith(f"amount = {low['amount']} (-")
     fill(one, truth)
     review(folder, "--answers", one, "--json")
     found = json.loads(capsys.readouterr().out)
@@ -142,3 +152,54 @@ def test_nothing_to_do_is_said(fitted, capsys):
     with pytest.raises(SystemExit):
         review(fitted[0])
     assert "use --out or --page to draw rows" in capsys.readouterr().err
+
+
+def test_a_fit_learns_from_the_answers_and_its_own_audit_of_them_is_refused(
+    fitted, tmp_path, capsys
+):
+    folder, truth, _ = fitted
+    sheet, data, again = tmp_path / "review.csv", folder / "table.csv", tmp_path / "again"
+    review(folder, "--rows", 60, "--out", sheet)
+    fill(sheet, truth)
+    review(folder, "--answers", sheet, "--json")
+    audited = json.loads("{" + capsys.readouterr().out.partition("{")[2])["audit"]["prior"]
+    options = ["--label", "s", "--model", "linear", "--out", str(again), "--json"]
+    main(["fit", str(data), *options, "--answers", str(sheet)])
+    result = json.loads(capsys.readouterr().out)
+    assert result["prior"]["value"] == pytest.approx(audited["value"], abs=1e-6)
+    assert result["prior"]["low"] < result["prior"]["value"] < result["prior"]["high"]
+    assert f"--answers {sheet}" in result["command"]
+    with pytest.raises(SystemExit) as stopped:
+        main(["review", str(again), str(data), "--answers", str(sheet)])
+    assert stopped.value.code == 2
+    assert "drawn with another model" in capsys.readouterr().err
+    new = tmp_path / "new.csv"
+    options = ["--known", str(sheet), "--rows", "40", "--out", str(new)]
+    main(["review", str(again), str(data), *options])
+    assert "60 rows are known from earlier answers" in capsys.readouterr().out
+    assert not {row["id"] for row in rows_of(new)} & {row["id"] for row in rows_of(sheet)}
+    fill(new, truth)
+    options = ["--known", str(sheet), "--answers", str(new), "--json"]
+    main(["review", str(again), str(data), *options])
+    prior = json.loads(capsys.readouterr().out)["audit"]["prior"]
+    assert prior["low"] < np.mean(list(truth.values())) < prior["high"]
+    with pytest.raises(SystemExit):  # what was known then is not known now
+        main(["review", str(again), str(data), "--answers", str(new)])
+    assert "other rows were known then" in capsys.readouterr().err
+
+
+def test_a_fit_refuses_answers_to_other_rows(fitted, tmp_path, capsys):
+    folder, truth, _ = fitted
+    sheet, changed = tmp_path / "review.csv", tmp_path / "changed.csv"
+    review(folder, "--rows", 30, "--out", sheet)
+    fill(sheet, truth)
+    changed.write_text("\n".join((folder / "table.csv").read_text().splitlines()[:400]))
+    capsys.readouterr()
+    for data, message in ((changed, "the data changed"), (sheet, "no column 's'")):
+        out = tmp_path / "model"
+        with pytest.raises(SystemExit) as stopped:
+            main(["fit", str(data), "--label", "s", "--out", str(out), "--answers", str(sheet)])
+        assert stopped.value.code == 2
+        said = capsys.readouterr().err
+        assert message in said or "ids are not in the data" in said
+        assert not out.exists()

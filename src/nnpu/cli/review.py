@@ -26,6 +26,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--out", type=_FILE, metavar="FILE", help="Write the rows to look at, as CSV.")
 @click.option("--page", type=_FILE, metavar="FILE", help="Write a page to answer in, as HTML.")
 @click.option("--answers", type=_FILE, multiple=True, help="Answered sheets; repeatable.")
+@click.option("--known", type=_FILE, multiple=True, help="Answered sheets of an earlier model.")
 @click.option("--second", type=_FILE, metavar="FILE", help="The sheet of a second reviewer.")
 @click.option("--for", "purpose", default="estimate", show_default=True, help=_PURPOSE)
 @click.option("--question", default="Is this row a positive?", show_default=True)
@@ -53,7 +54,7 @@ def review(model_dir: Path, data: Path, **options: Any) -> None:
     with printed_warnings():
         model = load_table(model_dir)
         name = hashlib.sha256((model_dir / "SHA256SUMS").read_bytes()).hexdigest()[:12]
-        found = table_review(model, data, label=options["label"], name=name)
+        found = table_review(model, data, label=options["label"], known=options["known"], name=name)
     if answers:
         found.review.read(*answers, second=options["second"])
     if not (out or page):
@@ -65,12 +66,12 @@ def review(model_dir: Path, data: Path, **options: Any) -> None:
         return
     purpose = parse_purpose(options["purpose"])
     drawn = found.review.draw(options["rows"], purpose=purpose, random_state=options["seed"])
-    table = found.columns
+    shown: dict[str, Any] = {"table": found.columns, "reasons": found.reasons(model)}
     if out:
-        found.review.write(out, table=table)
+        found.review.write(out, **shown)
     if page:
         asked = options["question"]
-        found.review.write_page(page, table=table, question=asked, folder=data.parent)
+        found.review.write_page(page, question=asked, folder=data.parent, **shown)
     files = [str(path) for path in (out, page) if path]
     if options["as_json"]:
         click.echo(json.dumps({"rows": len(drawn), "files": files}))

@@ -265,9 +265,8 @@ class Review:
         return audit(self.probability, draws, self.answers, threshold=threshold, known=self.known)
 
     def _stamp(self, drawn: Draw) -> Stamp:
-        before = self.draws[: self.draws.index(drawn)]
-        expected = round(float(self.probability[~self._excluded(before)].sum()), 4)
-        sizes = drawn.size, self.probability.size, expected
+        left = self.probability[~self._excluded(self.draws[: self.draws.index(drawn)])]
+        sizes = drawn.size, self.probability.size, left.size, round(float(left.sum()), 4)
         return Stamp(len(self.draws), drawn.purpose, *sizes, self._digest, self.model)
 
     def _excluded(self, draws: Sequence[Draw]) -> Any:
@@ -302,7 +301,7 @@ class Review:
         if stamp.model and self.model and stamp.model != self.model:
             raise InputError(
                 f"{source}: the rows were drawn with another model ({stamp.model}, not "
-                f"{self.model}). Use that model, or draw again."
+                f"{self.model}). Use that model, or draw again; --known keeps the answers as known."
             )
 
     def _drawn(self, sheet: Sheet, draws: Sequence[Draw]) -> Draw:
@@ -322,7 +321,8 @@ class Review:
             rows, chance, self.probability.size, excluded, stamp.purpose, p, stamp.size, modelled
         )
         expected = drawn.chances(self.probability)[rows] if drawn.estimates else np.ones(rows.size)
-        if not self._partial and not np.allclose(chance, expected, rtol=0.02, atol=1e-9):
+        others = drawn.N - excluded.size != stamp.left
+        if others or not (self._partial or np.allclose(chance, expected, rtol=0.02, atol=1e-9)):
             raise InputError(
                 f"{sheet.source}: the chances are not those of this draw: the column chance was "
                 "changed, or other rows were known then. Pass the same labels and sheets."

@@ -1,8 +1,9 @@
 """Review sheets: drawn rows as a CSV file with an empty column `answer`, and the answers back.
 
 A sheet says itself which draw it is: its column `review` holds the number of the draw, its
-purpose, how many rows were drawn of how many, the sum of the probabilities that could be drawn,
-digests of ids and model, and the place of the row in the draw, so that sorting does no harm.
+purpose, how many rows were drawn of how many, how many could be drawn and the sum of their
+probabilities, digests of ids and model, and the place of the row in the draw, so that sorting
+does no harm.
 """
 
 from __future__ import annotations
@@ -97,9 +98,9 @@ class Stamp:
 
     Examples
     --------
-    >>> stamp = Stamp(2, {"finding": 0.3, "estimate": 0.7}, 100, 5000, 731.25, "ab12", "")
+    >>> stamp = Stamp(2, {"finding": 0.3, "estimate": 0.7}, 100, 5000, 4200, 731.25, "ab12", "")
     >>> str(stamp)
-    '2|finding=0.3+estimate=0.7|100|5000|731.25|ab12|'
+    '2|finding=0.3+estimate=0.7|100|5000|4200|731.25|ab12|'
     >>> Stamp.parse(str(stamp)) == stamp
     True
     """
@@ -108,6 +109,7 @@ class Stamp:
     purpose: Purpose
     size: int
     N: int
+    left: int
     expected: float
     ids: str
     model: str
@@ -116,14 +118,14 @@ class Stamp:
         purpose = self.purpose
         if isinstance(purpose, Mapping):
             purpose = "+".join(f"{name}={share!r}" for name, share in purpose.items())
-        sizes = self.size, self.N, self.expected
+        sizes = self.size, self.N, self.left, self.expected
         return "|".join(map(str, (self.number, purpose, *sizes, self.ids, self.model)))
 
     @classmethod
     def parse(cls, text: str) -> Stamp:
         """Read a stamp, or raise `ValueError`."""
-        number, purpose, size, n_rows, expected, ids, model = text.split("|")
-        sizes = int(size), int(n_rows), float(expected)
+        number, purpose, size, n_rows, left, expected, ids, model = text.split("|")
+        sizes = int(size), int(n_rows), int(left), float(expected)
         return cls(int(number), parse_purpose(purpose), *sizes, ids, model)
 
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from nnpu.parameters import ParameterError, shown
+from nnpu.parameters import InputError, ParameterError, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from nnpu.data.streams import Batch
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from nnpu.review import KnownRows
     from nnpu.table.columns import ColumnPlan
 
-__all__ = ["Population", "answers_of", "fit_with_answers", "population"]
+__all__ = ["Population", "answers_of", "fit_with_answers", "population", "with_answers"]
 
 
 class Population(NamedTuple):
@@ -78,6 +80,34 @@ def answers_of(answers: Any, rows: Population) -> KnownRows:
         )
     found = review.known_rows()
     return found._replace(rows=rows.rows[found.rows])
+
+
+def with_answers(
+    known: NDArray[np.float64], names: list[str], paths: Sequence[Any]
+) -> tuple[NDArray[np.float64], str]:
+    """Return what is known after the answers of other reviews, and a line that says so.
+
+    Parameters
+    ----------
+    known, names
+        Of a `Population`.
+    paths : sequence of paths
+        Answered sheets. Rows without a clear answer stay unknown.
+    """
+    from nnpu.review.sheets import read_sheets
+
+    at, values, count = {name: i for i, name in enumerate(names)}, known.copy(), 0
+    for sheet in (sheet for path in paths for sheet in read_sheets(path)):
+        unknown = [id_ for id_ in sheet.ids if id_ not in at]
+        if unknown:
+            raise InputError(
+                f"{sheet.source}: {len(unknown)} ids are not in the data, {unknown[0]!r} first. "
+                "Use the data file that the rows were drawn from."
+            )
+        for id_, answer in zip(sheet.ids, sheet.answers, strict=True):
+            if answer is not None and not np.isnan(answer):
+                values[at[id_]], count = answer, count + 1
+    return values, f"{count} rows are known from earlier answers."
 
 
 def fit_with_answers(

@@ -210,7 +210,8 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.columns_ = self._plan(batch, np.arange(batch.n_rows))
         features = features_for(self._classifier(codes), self.columns_, batch)
         leaking_columns(self.columns_, features, codes)
-        return table_prior(features, codes, self._groups(batch), self.sampling, self.random_state)
+        groups = group_numbers(batch, self.groups)
+        return table_prior(features, codes, groups, self.sampling, self.random_state)
 
     def decision_function(self, table: Any) -> NDArray[np.float32]:
         """Return a score for each row: greater means more likely positive."""

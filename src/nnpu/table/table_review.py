@@ -12,11 +12,15 @@ from nnpu.data.folds import PUStratifiedKFold
 from nnpu.review import Audit, Review, curves, least_cost, scar_check
 from nnpu.review.audits import FIGURES
 from nnpu.table.columns import read_label_cells
+from nnpu.table.holdout import group_numbers
 from nnpu.table.named_models import features_for
 from nnpu.table.reading import label_cells
-from nnpu.table.table_answers import population
+from nnpu.table.reasons import row_reasons
+from nnpu.table.table_answers import population, with_answers
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from nnpu.data.streams import Batch
@@ -43,6 +47,10 @@ class TableReview:
         The rows' own columns, for sheets and pages.
     labelled_probability : array or None
         Of the labelled rows, if there are any.
+    batch : Batch
+        The table.
+    rows : array
+        The numbers, in the table, of the rows under review.
     notes : list of str
         How the rows were scored.
     """
@@ -51,7 +59,17 @@ class TableReview:
     threshold: float
     columns: Any
     labelled_probability: NDArray[np.float64] | None
+    batch: Batch
+    rows: NDArray[np.intp]
     notes: list[str]
+
+    def reasons(self, model: TablePU) -> list[str]:
+        """Return why the model scored the rows of the last draw so; nothing for other rows."""
+        drawn = self.review.draws[-1].rows
+        lines = [""] * len(self.rows)
+        for row, why in zip(drawn, row_reasons(model, self.batch, self.rows[drawn]), strict=True):
+            lines[row] = why
+        return lines
 
 
 @dataclass(frozen=True)
@@ -108,7 +126,7 @@ class Findings:
 
 
 def table_review(
-    model: TablePU, table: Any, *, label: str | None = None, name: str = ""
+    model: TablePU, table: Any, *, label: Any = None, known: Sequence[Any] = (), name: str = ""
 ) -> TableReview:
     """Score the rows of a table and return a review of them.
 
@@ -122,8 +140,11 @@ def table_review(
         Fitted.
     table : table or path
         The rows.
-    label : str, optional
-        The column of the PU labels; by default the one of the fit, if the table has it.
+    label : str or array-like, optional
+        The PU labels or their column; by default the column of the fit, if the table has it.
+    known : sequence of paths
+        Answered sheets of a review under another model, such as the one before a fit with its
+        answers: their rows are known and never drawn.
     name : str
         A short name of the model, which sheets carry.
 
@@ -147,7 +168,8 @@ def table_review(
     import pyarrow as pa
 
     batch, notes = model._batch(table), []
-    label = label or (model.label_ if model.label_ in batch.columns else None)
+    if label is None and model.label_ in batch.columns:
+        label = model.label_
     codes = np.zeros(batch.n_rows, dtype=np.int8)
     if label is not None:
         cells, word = label_cells(batch, label), model._known_label()
@@ -156,16 +178,26 @@ def table_review(
     if label is not None and _is_of_fit(model, codes):
         probability = _out_of_fold(model, batch, codes)
         notes.append(f"The model was fitted to these rows: they are scored in {_FOLDS} folds.")
-    kept, names, known = population(batch, model.columns_, codes, model.sampling)
-    hidden = (label, model.columns_.id_name)
+    elif label is None and batch.n_rows == sum(_counts_of_fit(model)):
+        notes.append(
+            "If the model was fitted to these rows, give their labels: rows of the fit must be "
+            "scored out of fold."
+        )
+    kept, names, given = population(batch, model.columns_, codes, model.sampling)
+    if known:
+        given, line = with_answers(given, names, known)
+        notes.append(line)
+    hidden = {model.columns_.id_name} | ({label} if isinstance(label, str) else set())
     shown = {key: cells for key, cells in batch.columns.items() if key not in hidden}
     classifier = model.classifier_
     cut = float(classifier.calibration_(np.array([classifier.threshold_]))[0])
     return TableReview(
-        Review(probability[kept], ids=names, known=known, model=name),
+        Review(probability[kept], ids=names, known=given, model=name),
         cut,
         pa.table(shown).take(kept) if shown else None,
         probability[codes == 1] if (codes == 1).any() else None,
+        batch,
+        kept,
         notes,
     )
 
@@ -206,13 +238,18 @@ def review_findings(
     return Findings(audit, curve, believed, scar, cut, [*table.notes, *review.notes])
 
 
-def _is_of_fit(model: TablePU, codes: NDArray[np.int8]) -> bool:
-    """Return whether the table has the counts of the one that the model was fitted to."""
+def _counts_of_fit(model: TablePU) -> tuple[int, int]:
+    """Return how many labelled and unlabelled rows the model was fitted to and judged by."""
     labelled, unlabelled = model.n_labelled_, model.n_unlabelled_
     if model.holdout_ is not None:
         labelled += int((model.holdout_.s == 1).sum())
         unlabelled += int((model.holdout_.s == 0).sum())
-    return (int((codes == 1).sum()), int((codes == 0).sum())) == (labelled, unlabelled)
+    return labelled, unlabelled
+
+
+def _is_of_fit(model: TablePU, codes: NDArray[np.int8]) -> bool:
+    """Return whether the table has the counts of the one that the model was fitted to."""
+    return (int((codes == 1).sum()), int((codes == 0).sum())) == _counts_of_fit(model)
 
 
 def _out_of_fold(model: TablePU, batch: Batch, codes: NDArray[np.int8]) -> NDArray[np.float64]:
@@ -220,7 +257,8 @@ def _out_of_fold(model: TablePU, batch: Batch, codes: NDArray[np.int8]) -> NDArr
     features = features_for(model.classifier_, model.columns_, batch)
     scores = np.zeros(len(codes), dtype=np.float32)
     folds = PUStratifiedKFold(_FOLDS, random_state=model.random_state)
-    for fitted, rest in folds.split(features, codes):
+    groups = group_numbers(batch, model.groups)
+    for fitted, rest in folds.split(features, codes, groups):
         part = clone(model.classifier_).set_params(**_quick(model))
         part.fit(features[fitted], codes[fitted])
         scores[rest] = part.decision_function(features[rest])

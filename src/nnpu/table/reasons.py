@@ -1,0 +1,106 @@
+"""Why the model scored some rows of a table as it did, a line for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nnpu.parameters import InputError
+from nnpu.table.named_models import features_for, takes_raw
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nnpu.data.streams import Batch
+    from nnpu.table.table_pu import TablePU
+
+__all__ = ["row_reasons"]
+
+_WIDEST = 300  # features beyond which reasons would take longer than the fit
+_BACKGROUND = 500  # rows that scores are compared with
+_LEAST = 0.02  # a column that moves the log-odds by less is no reason
+_LONGEST = 40  # letters of a cell
+
+
+def row_reasons(
+    model: TablePU, batch: Batch, rows: NDArray[np.intp], *, most: int = 3
+) -> list[str]:
+    """Return which columns move the scores of some rows most, and what their cells hold.
+
+    The number in brackets is what the column adds to the score beyond that of a typical row. Rows
+    of images, sparse rows and very wide ones have no reasons.
+
+    Parameters
+    ----------
+    model : TablePU
+        Fitted.
+    batch : Batch
+        The table.
+    rows : array of int
+        Which rows.
+    most : int, default=3
+        Columns named for a row.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from nnpu import TablePU
+    >>> from nnpu.table.reading import as_batch
+    >>> rng = np.random.default_rng(0)
+    >>> fraud = rng.random(400) < 0.4
+    >>> amount = rng.normal(np.where(fraud, 90, 40), 20).round()
+    >>> known = (fraud & (rng.random(400) < 0.5)).astype(int)
+    >>> table = pa.table({"amount": amount, "noise": rng.random(400), "known": known})
+    >>> model = TablePU(prior=0.4, model="linear").fit(table, "known")
+    >>> row_reasons(model, as_batch(table), np.array([0]), most=1)[0][:9]
+    'amount = '
+    """
+    from nnpu.estimators.explain import contributions
+
+    plan, classifier = model.columns_, model.classifier_
+    raw = takes_raw(classifier)
+    owners = np.array(
+        [
+            column.name
+            for column in plan.columns
+            for _ in (column.raw_names if raw else range(column.width))
+        ]
+    )
+    if plan.has_images or not 0 < len(owners) <= _WIDEST or len(rows) == 0:
+        return [""] * len(rows)
+    features = features_for(classifier, plan, batch)
+    rng = np.random.default_rng(0)
+    typical = features[np.sort(rng.permutation(batch.n_rows)[:_BACKGROUND])]
+    try:
+        found = contributions(classifier, features[rows], background=typical)
+    except InputError:  # sparse
+        return [""] * len(rows)
+    names = list(dict.fromkeys(owners.tolist()))
+    moved = np.array([found.values[:, owners == name].sum(axis=1) for name in names])
+    cells = {name: _cells(batch, name, rows) for name in names}
+    lines = []
+    for i in range(len(rows)):
+        first = np.argsort(-np.abs(moved[:, i]), kind="stable")[:most]
+        lines.append(
+            "; ".join(
+                f"{names[j]}{cells[names[j]][i]} ({moved[j, i]:+.2f})"
+                for j in first
+                if abs(moved[j, i]) >= _LEAST
+            )
+        )
+    return lines
+
+
+def _cells(batch: Batch, name: str, rows: NDArray[np.intp]) -> list[str]:
+    """Return ' = cell' for each row; nothing for a matrix."""
+    if name not in batch.columns:
+        return [""] * len(rows)
+    return [f" = {_short(value)}" for value in batch.columns[name].take(rows).to_pylist()]
+
+
+def _short(value: Any) -> str:
+    if value is None or value != value:
+        return "(empty)"
+    text = " ".join(str(value).split())
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
