@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,6 +14,7 @@ from torch import nn
 from nnpu.ambient import plain_torch
 from nnpu.data.rows import as_rows
 from nnpu.estimators import threshold_choice
+from nnpu.estimators._collapse import collapse, collapse_message
 from nnpu.estimators._weights import arrays_of, weights_for
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.untrusted import check_history
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
 __all__ = ["PUClassifier"]
 
 _OWNER = "PUClassifier"
+_ATTEMPTS = 3  # trainings, if the first ones collapse
+_ENOUGH = 5_000  # rows of P and of U that a collapse is looked for in
 _FEATURES_ON_TRUST = 2**20  # that a module of the user's own is made for, whatever its weights
 
 
@@ -231,7 +235,23 @@ class PUClassifier(BasePUClassifier):
         return module.to(find_device(self.device))
 
     def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
+        """Train; a network that collapsed is trained again, and what came of it is said."""
         sample = TrainingSample(as_rows(X), torch.from_numpy(codes))
+        options = self.training or DEFAULT_TRAINING
+        self._train(sample, seed, self.lr, options)
+        first = fault = self._fault(sample)
+        for attempt in range(1, _ATTEMPTS):
+            if fault:
+                self.module_ = self._build(sample.rows, int(X.shape[1]), seed + attempt)
+                retry = replace(options, checkpoint=None)
+                self._train(sample, seed + attempt, self.lr / 3**attempt, retry)
+                fault = self._fault(sample)
+        if first:
+            warnings.warn(collapse_message(first, fault), UserWarning, stacklevel=4)
+        if options.validation_fraction > 0:
+            self._calibrate_on(sample.split(options.validation_fraction, seed)[1])
+
+    def _train(self, sample: TrainingSample, seed: int, lr: float, options: Training) -> None:
         objective = Objective(
             self.prior_,
             risk=self.risk,
@@ -241,8 +261,7 @@ class PUClassifier(BasePUClassifier):
             sampling=self.sampling,
             shares=sample.shares,
         )
-        options = self.training or DEFAULT_TRAINING
-        batch_size, epochs = budget(len(codes), self.batch_size, self.epochs)
+        batch_size, epochs = budget(len(sample), self.batch_size, self.epochs)
         self.module_, self.history_ = train(
             self.module_,
             sample,
@@ -250,14 +269,16 @@ class PUClassifier(BasePUClassifier):
             epochs=epochs,
             batch_size=batch_size,
             optimizer=self.optimizer,
-            lr=self.lr,
+            lr=lr,
             weight_decay=self.weight_decay,
             seed=seed,
             options=options,
             verbose=self.verbose,
         )
-        if options.validation_fraction > 0:
-            self._calibrate_on(sample.split(options.validation_fraction, seed)[1])
+
+    def _fault(self, sample: TrainingSample) -> str:
+        some = (group[:: max(1, len(group) // _ENOUGH)] for group in sample.groups[:2])
+        return collapse(*(predict_scores(self.module_, sample.rows, index=i).numpy() for i in some))
 
     def _calibrate_on(self, held_out: TrainingSample) -> None:
         """Calibrate on the rows that the training set aside, if they can."""

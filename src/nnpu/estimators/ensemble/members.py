@@ -165,6 +165,7 @@ class _ExtraTrees(Member):
     name = "extra-trees"
     most_rows = 20_000
     trees = 100
+    trees_in_folds = 40  # scores out of fold only weigh and calibrate
     leaf = 3.0
     most_leaves = 2000
 
@@ -172,11 +173,12 @@ class _ExtraTrees(Member):
         from sklearn import config_context
         from sklearn.ensemble import ExtraTreesClassifier
 
+        trees = self.trees if task.n_p == task.size else self.trees_in_folds
         task = task.at_most(self.most_rows)
         rows, s, weights = task.weighted()
         share = max(self.leaf / (2 * task.n_p), 1 / self.most_leaves)
         model = ExtraTreesClassifier(
-            self.trees,
+            trees,
             min_weight_fraction_leaf=min(share, 0.1),
             n_jobs=task.n_jobs,
             random_state=task.seed,
