@@ -29,10 +29,21 @@ __all__ = ["predict"]
     is_flag=True,
     help="Put an apostrophe before ids that a spreadsheet would run as a formula.",
 )
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Add what each column contributes to the score: why_NAME. Much slower.",
+)
 @reading_options
 @json_option
 def predict(
-    model_dir: Path, data: Path, out: Path, escape_formulas: bool, as_json: bool, **options: Any
+    model_dir: Path,
+    data: Path,
+    out: Path,
+    escape_formulas: bool,
+    explain: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Score every row of DATA with the model in MODEL_DIR.
 
@@ -48,7 +59,7 @@ def predict(
     check_writable(out)
     with printed_warnings():
         model = load_table(model_dir).set_params(**given_options(options))
-        written = write_predictions(model, data, out, escape_formulas=escape_formulas)
+        written = write_predictions(model, data, out, escape_formulas=escape_formulas, explain=explain)
     to_stdout = str(out) in ("-", "/dev/stdout")
     if as_json:
         click.echo(json.dumps({"out": str(out), **written._asdict()}), err=to_stdout)

@@ -51,6 +51,7 @@ __all__ = ["PUClassifier"]
 
 _OWNER = "PUClassifier"
 _ATTEMPTS = 3  # trainings, if the first ones collapse
+_TRYOUT = 100  # steps below which a training is a try-out that may fail
 _ENOUGH = 5_000  # rows of P and of U that a collapse is looked for in
 _FEATURES_ON_TRUST = 2**20  # that a module of the user's own is made for, whatever its weights
 
@@ -277,6 +278,9 @@ class PUClassifier(BasePUClassifier):
         )
 
     def _fault(self, sample: TrainingSample) -> str:
+        size, epochs = budget(len(sample), self.batch_size, self.epochs)
+        if epochs * -(-len(sample) // size) < _TRYOUT:
+            return ""
         some = (group[:: max(1, len(group) // _ENOUGH)] for group in sample.groups[:2])
         return collapse(*(predict_scores(self.module_, sample.rows, index=i).numpy() for i in some))
 

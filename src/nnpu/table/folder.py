@@ -13,6 +13,7 @@ from nnpu.estimators.ranking import Ranking
 from nnpu.parameters import InputError, ParameterError
 from nnpu.table.columns import ColumnPlan
 from nnpu.table.named_models import takes_raw
+from nnpu.table.table_explain import Explained
 from nnpu.table.table_pu import TablePU
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def stored(model: TablePU) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "label": model.label_,
         "pos_label": model.pos_label_,
         "rows": [model.n_labelled_, model.n_unlabelled_],
+        "explained": list(model.explained_),
     }
     arrays = dict(model.columns_.arrays())
     if model.holdout_ is not None:
@@ -129,6 +131,8 @@ def _table_model(
     model.n_labelled_, model.n_unlabelled_ = (int(count) for count in table.get("rows", (0, 0)))
     model._adopt(classifier)
     model.holdout_ = None
+    explained = table.get("explained")  # folders of older versions have none
+    model.explained_ = Explained() if explained is None else Explained.from_json(explained)
     if "scores" in arrays:
         try:
             found = evaluate(classifier, arrays["s"], arrays["scores"])

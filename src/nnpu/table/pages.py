@@ -9,7 +9,7 @@ from nnpu.report.model_page import ASSUMPTION, model_page
 from nnpu.table._messages import CAVEAT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from nnpu.estimators.evaluation import Evaluation
     from nnpu.report.html import Page
@@ -23,8 +23,6 @@ def fit_page(
     *,
     title: str,
     footer: str = "",
-    importance: Sequence[tuple[str, float, float, float]] = (),
-    why: Mapping[str, str] | None = None,
 ) -> Page:
     """Return the report of a fit, judged by the rows that were set aside.
 
@@ -34,8 +32,6 @@ def fit_page(
         Fitted.
     title, footer : str
         Heading, and the command that repeats the fit.
-    importance, why
-        As in `model_page`.
     """
     found = model.holdout_
     facts = {
@@ -53,8 +49,8 @@ def fit_page(
         learned=_learned(model),
         facts=facts,
         columns=_fates(model),
-        importance=importance,
-        why=why,
+        importance=model.explained_.importance,
+        why=model.explained_.why,
         about_rows=about_rows,
         about_calibration=(
             "The formula was fitted to the same rows: new rows are a stricter test "

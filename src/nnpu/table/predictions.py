@@ -33,6 +33,7 @@ __all__ = ["OUR_COLUMNS", "Written", "check_out", "write_predictions"]
 
 OUR_COLUMNS = ("score", "probability", "prediction")
 
+_BACKGROUND = 1_000  # rows of the file that explained rows are compared with
 _EVERY = 60.0  # seconds between two lines about a long run
 
 
@@ -48,7 +49,12 @@ class Written(NamedTuple):
 
 
 def write_predictions(
-    model: TablePU, data: Path, out: Path, *, escape_formulas: bool = False
+    model: TablePU,
+    data: Path,
+    out: Path,
+    *,
+    escape_formulas: bool = False,
+    explain: bool = False,
 ) -> Written:
     """Score every row of a file and write id, score, probability and prediction.
 
@@ -63,12 +69,16 @@ def write_predictions(
         output, as CSV. A pipe is written to as it is.
     escape_formulas : bool, default=False
         Put an apostrophe before ids that a spreadsheet would run as a formula.
+    explain : bool, default=False
+        Add ``why_base`` and, for each column, ``why_NAME``: what it adds to the score of the row,
+        compared with rows from the start of the file. They add up to the score.
     """
     check_out(out, data)
     rows, positives, watch = 0, 0, DriftWatch()
+    reasons = _Reasons(model) if explain else None
     with _readable(data) as source, _row_counter(data.name) as count:
         batches = (
-            _record_batch(model, batch, scores, count, escape_formulas)
+            _record_batch(model, batch, scores, count, escape_formulas, reasons)
             for batch, scores in model.scored(source, watch)
         )
         first = next(batches)  # a fault of the file mostly shows here
@@ -102,6 +112,7 @@ def _record_batch(
     scores: NDArray[np.float32],
     count: Callable[[int], None],
     escape_formulas: bool,
+    reasons: _Reasons | None,
 ) -> Any:
     """As predict_proba and predict would have it, without scoring the rows again."""
     import pyarrow as pa
@@ -124,7 +135,31 @@ def _record_batch(
             "probability": pa.array(model.classifier_.calibration_(scores)),
             "prediction": pa.array(model.flags(scores).astype(np.int8)),
         }
+        | ({} if reasons is None else reasons.columns(batch))
     )
+
+
+class _Reasons:
+    """What each column adds to the score of a row, compared with the first rows of the file."""
+
+    def __init__(self, model: TablePU) -> None:
+        self._model, self._background = model, None
+
+    def columns(self, batch: Batch) -> dict[str, Any]:
+        """Return the columns to add to the predictions of some rows."""
+        import pyarrow as pa
+
+        from nnpu.table.named_models import features_for
+        from nnpu.table.table_explain import explain_rows
+
+        features = features_for(self._model.classifier_, self._model.columns_, batch)
+        if self._background is None:
+            self._background = features[:_BACKGROUND]
+        base, names, values = explain_rows(self._model, features, self._background)
+        columns = {"why_base": pa.array(np.full(len(values), base))}
+        return columns | {
+            f"why_{name}": pa.array(column) for name, column in zip(names, values.T, strict=True)
+        }
 
 
 @contextmanager

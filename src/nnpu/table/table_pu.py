@@ -30,6 +30,7 @@ from nnpu.table.holdout import LEAST_LABELLED, group_numbers, judge, rows_to_jud
 from nnpu.table.leaks import leaking_columns
 from nnpu.table.named_models import features_for, prepared
 from nnpu.table.reading import as_batch, is_path, label_cells, read_labels, row_names, source_name
+from nnpu.table.table_explain import Explained, explain_aside
 
 if TYPE_CHECKING:
     import os
@@ -98,6 +99,8 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         The word that was taken as the positive, if the labels are words.
     holdout_ : Evaluation or None
         What the rows that were set aside say; None if they are too few to judge.
+    explained_ : Explained
+        Which columns matter by these rows (``importance``), and for whom (``why``).
 
     Examples
     --------
@@ -189,7 +192,7 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.n_labelled_ = int((codes[fitted] == 1).sum())
         self.n_unlabelled_ = int((codes[fitted] == 0).sum())
         self._adopt(self.classifier_)
-        self.holdout_ = None
+        self.holdout_, self.explained_ = None, Explained()
         if aside.any():
             names = row_names(batch, self.columns_, np.flatnonzero(aside))
             rows = features[aside]
@@ -198,6 +201,7 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
             if self.leaks_ and self.holdout_ is not None:
                 lines = [f"Figures are withheld: {self.leaks_[0]!r} may give the label away."]
             self._say(*lines)
+            self.explained_ = explain_aside(self, rows, codes[aside], names)
         return self
 
     def estimate_prior(self, table: Any, s: Any) -> TablePrior:
