@@ -59,7 +59,9 @@ def predict(
     check_writable(out)
     with printed_warnings():
         model = load_table(model_dir).set_params(**given_options(options))
-        written = write_predictions(model, data, out, escape_formulas=escape_formulas, explain=explain)
+        written = write_predictions(
+            model, data, out, escape_formulas=escape_formulas, explain=explain
+        )
     to_stdout = str(out) in ("-", "/dev/stdout")
     if as_json:
         click.echo(json.dumps({"out": str(out), **written._asdict()}), err=to_stdout)

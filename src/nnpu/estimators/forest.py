@@ -165,6 +165,17 @@ class Forest:
             self.__dict__["_quick"] = booster(self, n_features)
         return self.__dict__["_quick"]
 
+    def first(self, n: int) -> Forest:
+        """Return the forest of the first n trees."""
+        if len(self.roots) <= n:
+            return self
+        end = int(self.roots[n])
+        arrays = {
+            name: array if name == "goes_left" else array[:end]
+            for name, array in self.arrays().items()
+        }
+        return Forest(**(arrays | {"roots": self.roots[:n]}))
+
     def staged_scores(self, X: Any, step: int, stages: int) -> NDArray[np.float64]:
         """Return the sums over the first `step`, 2 `step`, … trees, shape (stages, n)."""
         total = np.zeros((stages, X.shape[0]))

@@ -9,7 +9,6 @@ from nnpu.report.model_page import ASSUMPTION, model_page
 from nnpu.table._messages import CAVEAT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
 
     from nnpu.estimators.evaluation import Evaluation
     from nnpu.report.html import Page

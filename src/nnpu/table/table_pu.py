@@ -104,8 +104,7 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import pyarrow as pa
+    >>> import numpy as np, pyarrow as pa
     >>> rng = np.random.default_rng(0)
     >>> fraud = rng.random(500) < 0.3
     >>> table = pa.table({
