@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from nnpu.ambient import plain_torch
 from nnpu.data.rows import as_rows
 from nnpu.estimators import threshold_choice
 from nnpu.estimators._collapse import collapse, collapse_message
+from nnpu.estimators._own_module import needs_argument, probe
 from nnpu.estimators._weights import arrays_of, weights_for
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.untrusted import check_history
@@ -31,7 +31,6 @@ from nnpu.parameters import (
 from nnpu.risk import get_risk
 from nnpu.training import DEFAULT_TRAINING, Training, TrainingSample, predict_scores, train
 from nnpu.training.distributed import local_device
-from nnpu.training.loop import forward
 from nnpu.training.optimizers import check_optimizer
 from nnpu.training.seeds import seeded
 
@@ -212,7 +211,7 @@ class PUClassifier(BasePUClassifier):
     def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
         rows = as_rows(X)
         self.module_ = self._build(rows, int(X.shape[1]), seed)
-        _probe(self.module_, rows)
+        probe(self.module_, rows, _OWNER)
 
     def _build(self, rows: Rows | None, n_features: int, seed: int) -> nn.Module:
         if isinstance(self.module, nn.Module):
@@ -222,7 +221,7 @@ class PUClassifier(BasePUClassifier):
                 if self.module is None:
                     module = TabularNet(*feature_scale(as_rows(rows)))
                 else:
-                    module = self.module(*[n_features] * _needs_argument(self.module))
+                    module = self.module(*[n_features] * needs_argument(self.module))
         if not isinstance(module, nn.Module):
             raise ParameterError(
                 f"The 'module' parameter of {_OWNER} must be a torch.nn.Module, a callable that "
@@ -376,30 +375,3 @@ def find_device(device: str | torch.device) -> torch.device:
             f"The 'device' parameter of {_OWNER} must be 'auto' or a device that torch finds "
             f"here, such as 'cpu'. Got {shown(device)} instead ({str(error).splitlines()[0]})."
         ) from error
-
-
-def _needs_argument(make: Callable[..., Any]) -> bool:
-    """Return whether a callable has an argument without a default: the number of features."""
-    return any(
-        parameter.default is parameter.empty
-        and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-        for parameter in inspect.signature(make).parameters.values()
-    )
-
-
-def _probe(module: nn.Module, rows: Rows) -> None:
-    """Pass two rows through the module, so that a wrong shape shows before the training."""
-    batch = rows.take(torch.arange(min(2, len(rows))))
-    was_training = module.training
-    try:
-        with torch.no_grad():  # not inference mode: lazy modules make their weights here
-            forward(module.eval(), batch)
-    except InputError as error:
-        raise InputError(f"The 'module' parameter of {_OWNER}: {error}") from error
-    except (RuntimeError, TypeError, ValueError, IndexError, AttributeError) as error:
-        shape = tuple(batch.shape) if isinstance(batch, torch.Tensor) else "sparse"
-        raise InputError(
-            f"The 'module' parameter of {_OWNER} must take a batch of shape {shape}. "
-            f"It failed instead: {error}"
-        ) from error
-    module.train(was_training)

@@ -9,7 +9,6 @@ from nnpu.report.model_page import ASSUMPTION, model_page
 from nnpu.table._messages import CAVEAT
 
 if TYPE_CHECKING:
-
     from nnpu.estimators.evaluation import Evaluation
     from nnpu.report.html import Page
     from nnpu.table.table_pu import TablePU
