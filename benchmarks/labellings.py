@@ -3,8 +3,8 @@
 `sample` draws rows of one of the tables of `benchmarks/tables.py` with a given share of positives
 and labels some of the positives: each with the chance 1 / (1 + exp(−a − b z)), where z is 0
 ("random"), the log-odds of the class by trees that were fitted to the true labels, out of fold
-("score"), or one or two columns drawn at random, up or down ("column", "columns"), brought to mean 0 and standard deviation 1
-over the rows; a makes the expected number of labels the one that is asked for.
+("score"), or one or two columns drawn at random, up or down ("column", "columns"), brought to mean
+0 and standard deviation 1 over the rows; a makes the expected number of labels the one asked for.
 """
 
 from __future__ import annotations

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nnpu import boosting, data, export, losses, metrics, models, report, review, risk, theory
-    from nnpu.estimators import BoostedPU, EnsemblePU, ImagePU, LinearPU, PUClassifier, PUWrapper
+    from nnpu.estimators import (
+        BiasedLabelPU,
+        BoostedPU,
+        EnsemblePU,
+        ImagePU,
+        LinearPU,
+        PUClassifier,
+        PUWrapper,
+    )
     from nnpu.estimators._sensitivity import sensitivity
     from nnpu.objective import PULoss
     from nnpu.prior import PriorEstimate, estimate_prior, scar_test
@@ -20,6 +28,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 __all__ = [
+    "BiasedLabelPU",
     "BoostedPU",
     "EnsemblePU",
     "ImagePU",
@@ -46,6 +55,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "BiasedLabelPU": "nnpu.estimators",
     "BoostedPU": "nnpu.estimators",
     "EnsemblePU": "nnpu.estimators",
     "ImagePU": "nnpu.estimators",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nnpu.estimators._sensitivity import sensitivity
+    from nnpu.estimators.biased_labels import BiasedLabelPU
     from nnpu.estimators.ensemble import EnsemblePU
     from nnpu.estimators.images import ImagePU
     from nnpu.estimators.linear import LinearPU
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from nnpu.estimators.wrapper import PUWrapper
 
 __all__ = [
+    "BiasedLabelPU",
     "BoostedPU",
     "EnsemblePU",
     "ImagePU",
@@ -28,6 +30,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "BiasedLabelPU": "biased_labels",
     "BoostedPU": "trees",
     "EnsemblePU": "ensemble",
     "ImagePU": "images",

@@ -43,6 +43,7 @@ SCHEMA = 1
 _TABLE = "table/"  # before the names of what TablePU keeps
 _WEIGHTS, _CONFIG, _SUMS = "model.safetensors", "config.json", "SHA256SUMS"
 _STORED = {  # what a folder can hold, and where it is: imported only if it does
+    "BiasedLabelPU": "nnpu.estimators.biased_labels",
     "BoostedPU": "nnpu.estimators.trees",
     "EnsemblePU": "nnpu.estimators.ensemble",
     "ImagePU": "nnpu.estimators.images",

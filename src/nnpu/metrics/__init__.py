@@ -18,6 +18,11 @@ from nnpu.metrics.estimates import (
     pu_zero_one_risk,
 )
 from nnpu.metrics.intervals import contradiction, interval
+from nnpu.metrics.propensity import (
+    PropensityMetrics,
+    propensity_metrics,
+    propensity_weights,
+)
 from nnpu.metrics.scorers import SCORERS, PUScorer, make_pu_scorer
 from nnpu.metrics.thresholds import possible_prior, threshold_grid, threshold_table
 
@@ -25,11 +30,14 @@ __all__ = [
     "METRICS",
     "SCORERS",
     "PUScorer",
+    "PropensityMetrics",
     "contradiction",
     "interval",
     "lee_liu_score",
     "make_pu_scorer",
     "possible_prior",
+    "propensity_metrics",
+    "propensity_weights",
     "pu_accuracy",
     "pu_f1",
     "pu_precision",

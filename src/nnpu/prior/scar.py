@@ -133,7 +133,7 @@ def scar_test(
 
 
 def _quick_model(x: Any) -> Any:
-    """Return small boosted trees; None, for the default of `estimate_prior`, where they cannot be."""
+    """Return small boosted trees; None, `estimate_prior`'s default, for sparse rows."""
     if sp.issparse(x):
         return None
     try:

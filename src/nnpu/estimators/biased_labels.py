@@ -1,0 +1,394 @@
+"""`BiasedLabelPU`: labels that depend on x, by a model of who gets labelled."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import logit
+from sklearn.base import clone
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from nnpu.data.folds import PUStratifiedKFold
+from nnpu.estimators.base import BasePUClassifier
+from nnpu.estimators.forest import Forest
+from nnpu.estimators.propensity import (
+    Labelling,
+    check_chance,
+    chosen_columns,
+    expected_class,
+    shift_to,
+    split,
+    standard,
+)
+from nnpu.estimators.propensity_prior import thinned_estimate, weighted_share
+from nnpu.extras import need
+from nnpu.metrics import propensity_metrics
+from nnpu.parameters import InputError, ParameterError, shown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nnpu.estimators.labels import Labels
+    from nnpu.estimators.propensity import Floats, Split
+
+__all__ = ["BiasedLabelPU", "default_trees"]
+
+_OWNER = "BiasedLabelPU"
+_FOLDS = 3
+_ROUNDS = 5  # of EM; more change little
+_CERTAIN = 1e-6
+
+
+class BiasedLabelPU(BasePUClassifier):
+    """Learn from labels that some positives were more likely to get than others.
+
+    The chance of a label is P(labelled | x) = f(x) e(x), f being the probability of a positive and
+    e, the propensity, the chance that a positive gets its label. Both are learned by EM: f by any
+    classifier, scored out of fold, e by logistic regression. All rows are one sample
+    (``sampling="one-sample"``).
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        What f is: anything whose `fit` takes `sample_weight` and that has `predict_proba`. Default:
+        60 small boosted trees (LightGBM).
+    prior : float or "auto", default="auto"
+        The share of positives among all rows. Give it if it is known: the split rests on it.
+        "auto" estimates it from labelled rows that were thinned until they are like a random
+        sample of the positives.
+    propensity : "all", str, int or list of them, default="all"
+        What e depends on: names or numbers of the columns that drive the labelling. "all": the
+        log-odds of f, so that clear cases are labelled more often than unclear ones, or less.
+    random_state : int, RandomState or None, default=None
+        Decides the folds, the default trees and the thinning.
+
+    Attributes
+    ----------
+    estimator_ : classifier or None
+        The fitted clone; None for the default trees, which are in ``forest_``.
+    labelling_ : Labelling or None
+        e(x). None if labels look random (the propensity is then the same for all rows), or if the
+        propensities were given to `fit`.
+    labels_vary_ : bool
+        Whether the propensity was found, or said, to depend on x.
+    classes_, prior_, prior_estimate_, threshold_, n_features_in_
+        As in `BasePUClassifier`.
+
+    Notes
+    -----
+    Without an assumption f and e cannot be told apart. Here f is held to the prior and e is
+    logistic in the columns you name; the class may depend on these columns too. Labels are taken
+    as random unless the likelihood clearly says otherwise (the Bayesian information criterion).
+    A positive that had no chance of a label cannot be found. What was measured is in
+    ``docs/biased_labels.md``.
+
+    References
+    ----------
+    Bekker, Robberechts and Davis (2019), Beyond the selected completely at random assumption for
+    learning from positive and unlabeled data.
+
+    Examples
+    --------
+    Old patients (column 1) are tested more often, so that more of them are known:
+
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from nnpu import BiasedLabelPU
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(4000) < 0.4
+    >>> X = rng.normal(size=(4000, 2)) + 2.0 * np.c_[y, np.zeros(4000)]
+    >>> s = y & (rng.random(4000) < 1 / (1 + np.exp(1 - 2 * X[:, 1])))
+    >>> clf = BiasedLabelPU(LogisticRegression(), 0.4, propensity=[1], random_state=0).fit(X, s)
+    >>> clf.labels_vary_, bool(np.mean(clf.predict(X) == y) > 0.8)
+    (True, True)
+    >>> clf.chance([[2.0, -1.0], [2.0, 2.0]]).round(1)    # the truth: 0.05 and 0.95
+    array([0.1, 0.9])
+    """
+
+    sampling = "one-sample"
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        prior: float | str = "auto",
+        *,
+        propensity: Any = "all",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.prior = prior
+        self.propensity = propensity
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, groups: Any = None, chance: Any = None) -> Self:
+        """Fit class and propensity, or the class alone under propensities that are known.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `BasePUClassifier.fit`.
+        chance : array-like of shape (n,), optional
+            The propensity of each row, if it is known: P(labelled | y = +1, x), in (0, 1]. It
+            replaces `propensity`, and ``prior="auto"`` becomes the mean of s / e.
+
+        Returns
+        -------
+        self
+        """
+        self._known = chance
+        try:
+            return super().fit(X, y, groups=groups)
+        finally:
+            del self._known
+
+    def chance(self, X: Any) -> NDArray[np.float64]:
+        """Return the propensity e of each row, the chance of a label if the row is positive.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+        """
+        check_is_fitted(self)
+        if self.labels_vary_ and self.labelling_ is None:
+            raise InputError(
+                f"{_OWNER} was fitted with known propensities and has no model of them: use yours."
+            )
+        X = self._validate(X)
+        if self.labelling_ is None:
+            return np.full(X.shape[0], self._level)
+        return self.labelling_.chance(X, self._log_odds(X))
+
+    def score(self, X: Any, y: Any, *, chance: Any = None) -> float:
+        """Return the accuracy by inverse propensities, from PU labels.
+
+        Parameters
+        ----------
+        X, y
+            Rows and their PU labels, as in `fit`.
+        chance : array-like of shape (n,), optional
+            Their propensities; by default those of the model, which then judges itself.
+        """
+        predictions = self._positive(X).astype(int)
+        codes = self._encode(predictions, y)
+        chance = self.chance(X) if chance is None else chance
+        return propensity_metrics(codes == 1, predictions, chance=chance).accuracy
+
+    def calibrate(self, X: Any, y: Any) -> NoReturn:
+        """Refuse: it takes labels as random. Probabilities are those of EM."""
+        raise _needs_random("calibrate")
+
+    def choose_threshold(self, X: Any, y: Any, **how: Any) -> NoReturn:
+        """Refuse: it takes labels as random. Set ``threshold_`` yourself."""
+        raise _needs_random("choose_threshold")
+
+    def _check_parameters(self) -> None:
+        self._check_shared_parameters()
+        if self.estimator is None:
+            return
+        usable = not isinstance(self.estimator, type) and all(
+            hasattr(self.estimator, name) for name in ("fit", "predict_proba")
+        )
+        if not usable or not has_fit_parameter(self.estimator, "sample_weight"):
+            raise ParameterError(
+                f"The 'estimator' parameter of {_OWNER} must be a classifier with predict_proba "
+                f"whose fit takes sample_weight. Got {shown(self.estimator)} instead."
+            )
+
+    def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
+        if sp.issparse(X):
+            raise InputError(f"{_OWNER} takes dense rows. Got a sparse matrix; pass X.toarray().")
+        if self.estimator is None:
+            need("lightgbm", extra="trees", owner=_OWNER)
+        s = codes == 1
+        if min(s.sum(), (~s).sum()) < 2:
+            raise InputError(f"{_OWNER} needs at least two labelled and two unlabelled rows.")
+        names = list(getattr(self, "feature_names_in_", []))
+        self._columns = chosen_columns(self.propensity, names, self.n_features_in_, _OWNER)
+        if self._known is not None:
+            self._known = check_chance(self._known, s, _OWNER)
+
+    def _find_prior(self, X: Any, codes: Labels, seed: int) -> float:
+        s = codes == 1
+        if self.prior == "auto" and self._known is not None:
+            self.prior_estimate_ = weighted_share(s, self._known)
+            return self.prior_estimate_.value
+        first = super()._find_prior(X, codes, seed)
+        if self.prior != "auto":
+            return first
+        if self._columns is None:
+            warnings.warn(
+                "Labels that depend on the score and an unknown prior cannot be told apart: the "
+                "prior was estimated as if labels were random. Give a prior, or name the columns "
+                "that drive the labelling (propensity=...).",
+                UserWarning,
+                stacklevel=4,
+            )
+            return first
+        share = min(1.5 * first, (1 + first) / 2)  # biased labels make the first one too small
+        for _ in range(2):
+            found = self._split(X, s, share)
+            if not found.varies:
+                return first
+            log_odds, chance = self._rounds(X, s, found, share, seed)[:2]
+            self.prior_estimate_ = thinned_estimate(log_odds, s, chance, seed)
+            share = self.prior_estimate_.value
+        return share
+
+    def _split(self, X: Any, s: NDArray[np.bool_], prior: float) -> Split:
+        drivers = None if self._columns is None else standard(X[:, list(self._columns)])[0]
+        return split(standard(X)[0], drivers, s, prior, self._known)
+
+    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
+        s = codes == 1
+        found = self._split(X, s, self.prior_)
+        log_odds, chance, self.labelling_, self._shift = self._rounds(
+            X, s, found, self.prior_, seed
+        )
+        self.labels_vary_ = found.varies
+        self._level = float(np.mean(chance))
+        model = self._learn(X, expected_class(log_odds, chance, s), seed)
+        self.estimator_ = None if self.estimator is None else model
+        self.forest_ = (
+            Forest.from_text(model.booster_.model_to_string()) if self.estimator is None else None
+        )
+
+    def _rounds(
+        self, X: Any, s: NDArray[np.bool_], found: Split, prior: float, seed: int
+    ) -> tuple[Floats, Floats, Labelling | None, float]:
+        """Run EM; return log-odds out of fold, propensities, their model, and the last shift."""
+        folds = PUStratifiedKFold(min(_FOLDS, int(s.sum()), int((~s).sum())), random_state=seed)
+        parts = list(folds.split(X, s.astype(int), self._groups))
+        log_odds, chance, labelling, shift = found.log_odds, found.chance, None, 0.0
+        for _ in range(_ROUNDS):
+            target = expected_class(log_odds, chance, s)
+            raw = np.empty(len(s))
+            for train, test in parts:
+                raw[test] = _log_odds(self._learn(X[train], target[train], seed), X[test])
+            shift = shift_to(prior, raw)
+            log_odds = raw + shift
+            if not found.varies:
+                chance = np.full(len(s), min(s.mean() / prior, 1 - _CERTAIN))
+            elif self._known is None:
+                labelling = self._fit_labelling(X, log_odds, chance, s)
+                chance = labelling.chance(X, log_odds)
+        return log_odds, chance, labelling, shift
+
+    def _learn(self, X: Any, target: Floats, seed: int) -> Any:
+        """Fit f: each row as a positive with weight P(y = +1 | x, s), and as a negative."""
+        weight = np.concatenate([target, 1 - target])
+        rows = np.flatnonzero(weight > 0)
+        model = default_trees(seed) if self.estimator is None else clone(self.estimator)
+        n = len(target)
+        return model.fit(X[rows % n], (rows < n).astype(int), sample_weight=weight[rows])
+
+    def _fit_labelling(
+        self, X: Any, log_odds: Floats, chance: Floats, s: NDArray[np.bool_]
+    ) -> Labelling:
+        """Fit e: who is labelled, each row weighted by how surely it is positive."""
+        from sklearn.linear_model import LogisticRegression
+
+        raw = log_odds[:, None] if self._columns is None else X[:, list(self._columns)]
+        drivers, mean, scale = standard(raw)
+        weight = expected_class(log_odds, chance, s)
+        model = LogisticRegression(max_iter=300).fit(drivers, s, sample_weight=weight)
+        return Labelling(self._columns, mean, scale, model.coef_[0], float(model.intercept_[0]))
+
+    def _log_odds(self, X: Any) -> Floats:
+        raw = self.forest_.scores(X) if self.forest_ is not None else _log_odds(self.estimator_, X)
+        return raw + self._shift
+
+    def _scores(self, X: Any) -> NDArray[np.float32]:
+        return self._log_odds(X).astype(np.float32)
+
+    def _allows_missing(self) -> bool:
+        return self.estimator is None or get_tags(self.estimator).input_tags.allow_nan
+
+    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        tensors, fitted = super()._state()
+        if self.forest_ is None:
+            raise InputError(
+                f"A {_OWNER} around a classifier of your own cannot be saved as a model folder: a "
+                "scikit-learn object needs pickle, which runs code when it is loaded. Save it with "
+                "joblib, or use the default trees (estimator=None)."
+            )
+        tensors |= self.forest_.arrays()
+        labelling = self.labelling_
+        if labelling is not None:
+            tensors |= {f"labelling/{name}": getattr(labelling, name) for name in _ARRAYS}
+            fitted["labelling"] = {
+                "columns": labelling.columns and list(labelling.columns),
+                "intercept": labelling.intercept,
+            }
+        return tensors, fitted | {
+            "shift": self._shift,
+            "level": self._level,
+            "labels_vary": self.labels_vary_,
+        }
+
+    def _restore(
+        self, tensors: dict[str, NDArray[Any]], fitted: dict[str, Any], module: Any
+    ) -> None:
+        super()._restore(tensors, fitted, module)
+        arrays = dict(tensors)
+        self.labelling_, stored = None, fitted.get("labelling")
+        if stored is not None:
+            parts = {name: arrays.pop(f"labelling/{name}") for name in _ARRAYS}
+            columns = stored["columns"]
+            size = 1 if columns is None else len(columns)
+            inside = columns is None or all(type(c) is int for c in columns)
+            inside = inside and all(0 <= c < self.n_features_in_ for c in columns or ())
+            if not inside or any(
+                p.shape != (size,) or p.dtype != np.float64 for p in parts.values()
+            ):
+                raise InputError("The stored model of the labelling does not fit the features.")
+            chosen = None if columns is None else tuple(columns)
+            self.labelling_ = Labelling(
+                columns=chosen, intercept=float(stored["intercept"]), **parts
+            )
+        self.forest_, self.estimator_ = Forest.from_arrays(arrays, self.n_features_in_), None
+        self._shift, self._level = float(fitted["shift"]), float(fitted["level"])
+        self.labels_vary_ = fitted["labels_vary"] is True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
+
+_ARRAYS = ("mean", "scale", "coef")
+
+
+def default_trees(seed: int) -> Any:
+    """Return the trees that f is by default, not fitted yet."""
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(
+        n_estimators=60,
+        num_leaves=8,
+        reg_lambda=10,
+        subsample=0.8,
+        subsample_freq=1,
+        colsample_bytree=0.5,
+        max_bin=63,
+        random_state=seed % 2**31,
+        n_jobs=1,  # many small fits: more threads would wait for each other
+        deterministic=True,
+        force_row_wise=True,
+        verbose=-1,
+    )
+
+
+def _log_odds(model: Any, X: Any) -> Floats:
+    p = np.asarray(model.predict_proba(X)[:, 1], dtype=np.float64)
+    return np.asarray(logit(np.clip(p, _CERTAIN, 1 - _CERTAIN)), dtype=np.float64)
+
+
+def _needs_random(name: str) -> InputError:
+    return InputError(
+        f"{name} takes labels as random among the positives, which {_OWNER} does not. Its "
+        "probabilities are those of EM; set threshold_ to cut elsewhere."
+    )

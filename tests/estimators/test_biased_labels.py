@@ -1,0 +1,239 @@
+"""`BiasedLabelPU`: who is positive and who gets labelled, told apart; metrics by propensities."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import check_grad
+from scipy.special import expit, logit
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import nnpu
+from nnpu import BiasedLabelPU, PUWrapper
+from nnpu.estimators.propensity import _Product, expected_class, shift_to, split
+from nnpu.estimators.propensity_prior import weighted_share
+from nnpu.metrics import propensity_metrics, propensity_weights
+from nnpu.parameters import InputError, ParameterError
+
+pytestmark = pytest.mark.filterwarnings("ignore:Labels that depend on the score")
+
+
+def sample(n=3000, slope=2.0, seed=0, prior=0.4):
+    """Column 0 tells the class, column 1 drives the labelling, and the class a little."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < prior
+    x = rng.normal(size=(n, 3)) + np.c_[2.5 * y, -0.5 * y, np.zeros(n)]
+    chance = expit(-1 + slope * x[:, 1])
+    return x, y, y & (rng.random(n) < chance), chance
+
+
+@pytest.fixture(scope="module")
+def biased():
+    return sample()
+
+
+def fitted(data, **changes):
+    x, _, s, _ = data
+    how = {"prior": 0.4, "propensity": [1], "random_state": 0} | changes
+    return BiasedLabelPU(LogisticRegression(), **how).fit(x, s)
+
+
+def accuracy(clf, data):
+    return np.mean(clf.predict(data[0]).astype(bool) == data[1])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore:No unlabelled row looks like a positive")
+@pytest.mark.slow
+@parametrize_with_checks([BiasedLabelPU(LogisticRegression(), random_state=0)])
+def test_it_passes_every_check_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("by_score", [False, True])
+def test_the_gradient_is_that_of_the_likelihood(by_score):
+    rng = np.random.default_rng(0)
+    design = np.c_[np.ones(40), rng.normal(size=(40, 2))]
+    drivers = design[:, :1] if by_score else design[:, :2]
+    product = _Product(design, drivers, rng.random(40) < 0.3, 0.4, by_score=by_score)
+    theta = rng.normal(size=3 + drivers.shape[1] + by_score)
+    error = check_grad(lambda t: product(t)[0], lambda t: product(t)[1], theta)
+    assert error < 1e-3 * np.linalg.norm(product(theta)[1])
+
+
+def test_both_models_are_recovered_where_both_are_logistic():
+    """f has the log-odds 1 + 2 x₀, e has −0.5 + 2 x₁; many rows leave little to chance."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(50_000, 2))
+    class_odds, label_odds = 1 + 2 * x[:, 0], -0.5 + 2 * x[:, 1]
+    s = (rng.random(len(x)) < expit(class_odds)) & (rng.random(len(x)) < expit(label_odds))
+    found = split(x, x[:, 1:], s, float(expit(class_odds).mean()))
+    assert found.varies
+    assert np.abs(expit(found.log_odds) - expit(class_odds)).mean() < 0.02
+    assert np.abs(found.chance - expit(label_odds)).mean() < 0.02
+
+
+def test_labels_by_a_column_are_corrected(biased):
+    plain = PUWrapper(LogisticRegression(), 0.4, sampling="one-sample").fit(biased[0], biased[2])
+    clf = fitted(biased)
+    assert clf.labels_vary_
+    assert accuracy(clf, biased) > accuracy(plain, biased) + 0.05
+    assert np.abs(clf.chance(biased[0]) - biased[3]).mean() < 0.1
+
+
+def test_random_labels_are_found_random_and_cost_nothing():
+    data = sample(slope=0.0)
+    plain = PUWrapper(LogisticRegression(), 0.4, sampling="one-sample").fit(data[0], data[2])
+    clf = fitted(data)
+    assert not clf.labels_vary_
+    assert clf.labelling_ is None
+    assert np.unique(clf.chance(data[0])).size == 1
+    assert clf.chance(data[0])[0] == pytest.approx(data[2].mean() / 0.4)
+    assert accuracy(clf, data) > accuracy(plain, data) - 0.005
+
+
+def test_an_estimated_prior_is_closer_than_one_that_takes_labels_as_random(biased):
+    x, y, s, _ = biased
+    plain = PUWrapper(LogisticRegression(), sampling="one-sample", random_state=0).fit(x, s)
+    clf = fitted(biased, prior="auto")
+    assert abs(clf.prior_ - y.mean()) < abs(plain.prior_ - y.mean())
+    assert clf.prior_estimate_.value == clf.prior_
+    assert not clf.prior_estimate_.identified
+
+
+def test_columns_may_have_names(biased):
+    frame = pd.DataFrame(biased[0], columns=["test", "age", "noise"])
+    clf = fitted((frame, *biased[1:]), propensity="age")
+    assert np.array_equal(
+        clf.decision_function(frame), fitted(biased, propensity=1).decision_function(biased[0])
+    )
+
+
+def test_known_propensities_give_the_prior_and_the_class(biased):
+    x, _, s, chance = biased
+    clf = BiasedLabelPU(LogisticRegression(), random_state=0).fit(x, s, chance=chance)
+    assert clf.prior_ == pytest.approx(np.mean(s / chance))
+    assert clf.prior_estimate_.low <= 0.4 <= clf.prior_estimate_.high
+    assert accuracy(clf, biased) > accuracy(fitted(biased), biased) - 0.01
+    assert clf.score(x, s, chance=chance) == pytest.approx(accuracy(clf, biased), abs=0.05)
+    with pytest.raises(InputError, match="no model of them"):
+        clf.chance(x)
+
+
+def test_the_default_trees_are_saved_and_loaded(biased, tmp_path):
+    x, _, s, _ = biased
+    for propensity in ([1], "all"):
+        clf = BiasedLabelPU(prior=0.4, propensity=propensity, random_state=0).fit(x[:800], s[:800])
+        loaded = nnpu.load(clf.save(tmp_path / "model"))
+        assert type(loaded) is BiasedLabelPU
+        assert np.array_equal(loaded.decision_function(x), clf.decision_function(x))
+        assert np.array_equal(loaded.chance(x), clf.chance(x))
+    with pytest.raises(InputError, match="joblib"):
+        fitted(biased).save(tmp_path / "other")
+
+
+def test_same_seed_same_bits(biased):
+    x, _, s, _ = biased
+    clf = BiasedLabelPU(prior=0.4, propensity=[1], random_state=3)
+    first, second = (clone(clf).fit(x[:500], s[:500]).decision_function(x) for _ in range(2))
+    assert np.array_equal(first, second)
+
+
+def test_what_takes_labels_as_random_is_refused(biased):
+    clf = fitted(biased)
+    with pytest.raises(InputError, match="calibrate takes labels as random"):
+        clf.calibrate(biased[0], biased[2])
+    with pytest.raises(InputError, match="choose_threshold takes labels as random"):
+        clf.choose_threshold(biased[0], biased[2], at="half")
+
+
+def test_an_unknown_prior_and_labels_by_the_score_give_a_warning(biased):
+    with pytest.warns(UserWarning, match="cannot be told apart"):
+        fitted(biased, prior="auto", propensity="all")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"propensity": [7]}, "numbers from 0 to 2"),
+        ({"propensity": ["age"]}, "'propensity' parameter"),
+        ({"propensity": []}, "'propensity' parameter"),
+        ({"propensity": None}, "'propensity' parameter"),
+        ({"propensity": [True]}, "'propensity' parameter"),
+        ({"prior": 0.05}, "'prior' parameter"),
+        ({"prior": "some"}, "'prior' parameter"),
+    ],
+)
+def test_bad_parameters_are_refused(biased, changes, message):
+    with pytest.raises(ParameterError, match=message):
+        fitted(biased, **changes)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [LogisticRegression, KNeighborsClassifier(), make_pipeline(LogisticRegression()), "trees"],
+)
+def test_a_classifier_without_weights_is_refused(biased, estimator):
+    with pytest.raises(ParameterError, match="whose fit takes sample_weight"):
+        BiasedLabelPU(estimator, 0.4).fit(biased[0], biased[2])
+
+
+def test_bad_rows_and_propensities_are_refused(biased):
+    x, _, s, chance = biased
+    clf = BiasedLabelPU(LogisticRegression(), 0.4)
+    with pytest.raises(InputError, match="toarray"):
+        clf.fit(sp.csr_matrix(x), s)
+    with pytest.raises(InputError, match="one value per row"):
+        clf.fit(x, s, chance=chance[:-1])
+    with pytest.raises(InputError, match=r"\(0, 1\]"):
+        clf.fit(x, s, chance=np.zeros(len(s)))
+    with pytest.raises(ParameterError, match="numbers in the range"):
+        clf.fit(x, s, chance=["a"] * len(s))
+    with pytest.raises(InputError, match="more positives than rows"):
+        weighted_share(s, np.full(len(s), 0.01))
+
+
+def test_the_e_step_is_bayes_rule():
+    """P(y = 1 | unlabelled) with f = e = 1/2 is (1/4) / (3/4)."""
+    target = expected_class(np.zeros(3), np.array([0.5, 0.5, 1.0]), np.array([1, 0, 0], dtype=bool))
+    assert target == pytest.approx([1, 1 / 3, 0])
+
+
+def test_a_shift_reaches_the_prior():
+    log_odds = logit(np.array([0.1, 0.5, 0.99]))
+    assert expit(log_odds + shift_to(0.2, log_odds)).mean() == pytest.approx(0.2)
+
+
+def test_metrics_under_propensities_are_those_of_the_true_classes():
+    rng = np.random.default_rng(0)
+    y = rng.random(400_000) < 0.3
+    called = np.where(y, rng.random(y.size) < 0.7, rng.random(y.size) < 0.2)
+    chance = rng.uniform(0.1, 0.9, y.size) * np.where(called, 1.0, 0.5)  # and they are related
+    found = propensity_metrics(y & (rng.random(y.size) < chance), called, chance=chance)
+    truth = (y.mean(), np.mean(called == y), y[called].mean(), called[y].mean())
+    assert found == pytest.approx(truth, abs=0.01)
+
+
+def test_weights_are_the_class_itself_if_every_positive_is_labelled():
+    y = np.array([1, 0, 0, 1])
+    positive, negative = propensity_weights(y, np.ones(4))
+    assert np.array_equal(positive, y)
+    assert np.array_equal(negative, 1 - y)
+
+
+def test_bad_arguments_of_the_metrics_are_refused():
+    for s, called, chance, message in [
+        ([1, 0], [1, 0], [0.5], "one value per row"),
+        ([1, 2], [1, 0], [0.5, 0.5], "1 \\(labelled\\) or 0"),
+        ([1, 0], [1, 0], [0.5, 0.0], "range \\(0, 1\\]"),
+        ([1, 0], [1, 0.5], [0.5, 0.5], "predictions must be"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            propensity_metrics(s, called, chance=chance)
+    assert np.isnan(propensity_metrics([0, 0], [0, 0], chance=[0.5, 0.5]).precision)
