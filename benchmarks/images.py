@@ -86,6 +86,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=SETTINGS)
     parser.add_argument("--samplings", type=int, default=5)
+    parser.add_argument("--first", type=int, default=1, help="0 was used to choose the recipe")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/images.csv"))
     parser.add_argument("--speed", action="store_true")
     options = parser.parse_args()
@@ -93,7 +94,7 @@ def main():
         speed()
         return
     rows = read_results(options.out) if options.out.exists() else []
-    for seed in range(1, options.samplings + 1):  # 0 was used for the choice of the recipe
+    for seed in range(options.first, options.first + options.samplings):
         for setting in options.settings:
             done = {(row["setting"], int(row["seed"])) for row in rows}
             if (setting, seed) in done:

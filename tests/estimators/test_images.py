@@ -15,7 +15,7 @@ import nnpu
 from nnpu import ImagePU
 from nnpu.estimators import _image_network as network
 from nnpu.estimators._image_rows import ImageFormat, equal_images, open_images
-from nnpu.estimators._image_stages import Folds, Stages, positive_share, soft_labels
+from nnpu.estimators._image_stages import Folds, Stages, _Targets, positive_share, soft_labels
 from nnpu.parameters import InputError, ParameterError
 
 EPOCHS = 4
@@ -349,6 +349,31 @@ def test_a_flip_mirrors_about_half_of_the_images():
     same = (flipped == images).flatten(1).all(1)
     assert ((flipped == images.flip(3)).flatten(1).all(1) ^ same).all()
     assert 150 < int(same.sum()) < 250
+
+
+def test_a_score_is_the_mean_over_views_where_training_moves_images(fitted, sample, tmp_path):
+    images = torch.from_numpy(sample[0][:9]).float().unsqueeze(1)
+    net = fitted.module_
+    mean = torch.stack([net._scores(view) for view in network.views(images)]).mean(0)
+    assert torch.equal(net(images), mean)
+    still = ImagePU(0.25, augment="flip", epochs=1, random_state=0).fit(*sample)
+    again = nnpu.load(still.save(tmp_path / "model"))
+    for clf in (still, again):
+        assert torch.equal(clf.module_(images), clf.module_._scores(images))
+
+
+def test_views_are_the_image_and_its_neighbours():
+    image = torch.arange(16.0).view(1, 1, 4, 4)
+    inside = [view[0, 0, 1, 1].item() for view in network.views(image)]
+    assert inside == [5, 1, 9, 4, 6]  # itself, above, below, left, right
+
+
+def test_unsure_labels_have_no_weight():
+    """Labels 1, 0, 1/2: the mean of ℓ(g₁) and ℓ(−g₂), whatever g₃ is."""
+    scores, labels = torch.tensor([0.3, -1.0, 40.0]), torch.tensor([1.0, 0.0, 0.5])
+    risk = _Targets(0.5, loss="logistic").terms(scores, labels).risk
+    expected = (np.log1p(np.exp(-0.3)) + np.log1p(np.exp(-1.0))) / 2
+    assert float(risk) == pytest.approx(expected, rel=1e-6)
 
 
 def test_augmentation_is_for_training_only(fitted, sample):

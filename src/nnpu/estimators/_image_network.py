@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,7 +15,16 @@ from nnpu.parameters import InputError, ParameterError, check_choice, shown
 if TYPE_CHECKING:
     from nnpu.data.rows import Rows
 
-__all__ = ["AUGMENTATIONS", "Augment", "ImageNet", "augmentation", "channel_scale", "refresh"]
+__all__ = [
+    "AUGMENTATIONS",
+    "Augment",
+    "ImageNet",
+    "augmentation",
+    "channel_scale",
+    "moves",
+    "refresh",
+    "views",
+]
 
 #: A function of a batch (n, c, h, w) that returns one of the same shape.
 Augment = Callable[[Tensor], Tensor]
@@ -39,6 +48,21 @@ def shift(images: Tensor, most: int) -> Tensor:
     views = padded.unfold(2, height, 1).unfold(3, width, 1)  # (n, c, 2 most + 1, …, h, w)
     down, right = torch.randint(2 * most + 1, (2, n))
     return views[torch.arange(n), :, down, right]
+
+
+def views(images: Tensor) -> Iterator[Tensor]:
+    """Yield images as they are, and moved by one pixel up, down, left and right.
+
+    Examples
+    --------
+    >>> [view[0, 0, 1].tolist() for view in views(torch.arange(9.0).view(1, 1, 3, 3))][3:]
+    [[3.0, 3.0, 4.0], [4.0, 5.0, 5.0]]
+    """
+    yield images
+    _, _, height, width = images.shape
+    padded = functional.pad(images, (1,) * 4, mode="replicate")
+    for down, right in ((0, 1), (2, 1), (1, 0), (1, 2)):
+        yield padded[:, :, down : down + height, right : right + width]
 
 
 def flip(images: Tensor) -> Tensor:
@@ -78,6 +102,18 @@ def augmentation(augment: Any, height: int, width: int, owner: str) -> Augment |
     return change
 
 
+def moves(augment: Any) -> bool:
+    """Return whether an `augment` parameter moves images.
+
+    >>> moves("auto"), moves(["flip", "crop"]), moves("flip"), moves(None)
+    (True, True, False, False)
+    """
+    if augment is None or callable(augment):
+        return False
+    names = [augment] if isinstance(augment, str) else augment
+    return not {"auto", "shift", "crop"}.isdisjoint(names)
+
+
 def channel_scale(rows: Rows) -> tuple[Tensor, Tensor]:
     """Return mean and standard deviation of each channel, from up to 10,000 images."""
     step = max(1, len(rows) // _STATISTICS)
@@ -99,7 +135,7 @@ class ImageNet(nn.Module):
 
     The resolution is halved until the smaller side has three to five pixels: early, by strides,
     where that saves most, and the last time by pooling. In training every batch is changed at
-    random first.
+    random first. Where training moves images, a prediction is the mean over five views.
 
     Parameters
     ----------
@@ -109,6 +145,8 @@ class ImageNet(nn.Module):
         Statistics of the training images; see `channel_scale`.
     augment : callable or None
         See `augmentation`.
+    averaged : bool
+        Whether predictions are means over `views`.
 
     Examples
     --------
@@ -125,6 +163,7 @@ class ImageNet(nn.Module):
         mean: Tensor | None = None,
         scale: Tensor | None = None,
         augment: Augment | None = None,
+        averaged: bool = False,
     ) -> None:
         super().__init__()
         channels, height, width = shape
@@ -132,7 +171,7 @@ class ImageNet(nn.Module):
         scale = torch.ones(channels) if scale is None else scale
         self.register_buffer("mean", mean.view(-1, 1, 1))
         self.register_buffer("scale", scale.view(-1, 1, 1))
-        self.augment = augment
+        self.augment, self.averaged = augment, averaged
         self.layers = nn.Sequential(*_layers(channels, height, width))
         self.layers.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
@@ -147,6 +186,11 @@ class ImageNet(nn.Module):
                     f"of a batch, {tuple(images.shape)}. It returned {came} instead."
                 )
             images = changed.to(images)
+        if self.training or not self.averaged:
+            return self._scores(images)
+        return torch.stack([self._scores(view) for view in views(images)]).mean(0)
+
+    def _scores(self, images: Tensor) -> Tensor:
         images = ((images - self.mean) / self.scale).contiguous(memory_format=torch.channels_last)
         scores: Tensor = self.layers(images)
         return scores

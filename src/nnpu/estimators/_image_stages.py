@@ -141,11 +141,17 @@ class HeldOut(NamedTuple):
 
 
 class _Targets(Objective):
-    """The mean of y ℓ(g) + (1 − y) ℓ(−g) with soft labels y in place of PU labels."""
+    """The mean of y ℓ(g) + (1 − y) ℓ(−g) with soft labels y, weighted by |2y − 1|.
+
+    A label near one half says nothing, so that the surer images decide.
+    """
 
     def terms(self, scores: Tensor, s: Tensor, *, loss: Loss | None = None) -> Terms:
         loss = loss or self.loss
-        positive, negative = (s * loss(scores)).mean(), ((1 - s) * loss(-scores)).mean()
+        weight = (2 * s - 1).abs()
+        weight = weight / weight.sum().clamp(min=1e-6)
+        positive = (weight * s * loss(scores)).sum()
+        negative = (weight * (1 - s) * loss(-scores)).sum()
         total = positive + negative
         return Terms(positive, negative, total, total, torch.zeros_like(total).bool())
 
@@ -292,9 +298,7 @@ class Stages:
             schedule="one-cycle",
             warm_up=0.2,
             averaging=float(np.clip(1 - 10 / steps, 0.5, 0.99)),  # a tenth of the run
-            least_per_batch=min(_POSITIVES, max(1, self.plan.batch_size // 8))
-            if kind != "soft"
-            else 1,
+            least_per_batch=min(_POSITIVES, max(1, self.plan.batch_size // 4)),
             on_epoch_end=lambda row, _: self._tell(row, name, epochs, share),
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint) / name,
             keep_checkpoint=True,

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from nnpu.data.vectors import as_array
 from nnpu.estimators import threshold_choice
-from nnpu.estimators._image_network import ImageNet, augmentation, channel_scale
+from nnpu.estimators._image_network import ImageNet, augmentation, channel_scale, moves
 from nnpu.estimators._image_rows import ImageFormat, open_images
 from nnpu.estimators._image_stages import Stages, budget, positive_share
 from nnpu.estimators._weights import arrays_of, weights_for
@@ -58,7 +58,8 @@ class ImagePU(BasePUClassifier):
         How images are changed at random in training. "auto" moves them by up to two pixels;
         "crop" by up to an eighth of their side; "flip" mirrors them left to right. Several names
         are applied in turn. A callable takes a batch, a float tensor of shape (n, c, h, w) on the
-        scale of the images, and returns one of the same shape. None changes nothing.
+        scale of the images, and returns one of the same shape. None changes nothing. Where images
+        are moved by name, the score of an image is the mean over five views of it.
     epochs : int or "auto", default="auto"
         Passes of each network over its images. "auto" takes eight for nnPU and five for the
         network after it, and more where there are fewer than 24,000 images.
@@ -189,7 +190,7 @@ class ImagePU(BasePUClassifier):
         self._stages = Stages(
             X,
             codes,
-            lambda: ImageNet(self.image_shape_, mean, scale, augment),
+            lambda: ImageNet(self.image_shape_, mean, scale, augment, moves(self.augment)),
             plan,
             self.sampling,
             seed,
@@ -242,6 +243,7 @@ class ImagePU(BasePUClassifier):
         tensors, fitted = super()._state()
         fitted["history"] = self.history_
         fitted["images"] = vars(self._format)
+        fitted["averaged"] = bool(self.module_.averaged)
         return tensors | arrays_of(self.module_), fitted
 
     def _restore(
@@ -255,7 +257,7 @@ class ImagePU(BasePUClassifier):
         with torch.device("meta"):  # sizes are compared before anything is allocated
             expected = ImageNet(self.image_shape_).state_dict()
         weights = weights_for(expected, tensors)
-        network: nn.Module = ImageNet(self.image_shape_)
+        network: nn.Module = ImageNet(self.image_shape_, averaged=fitted["averaged"] is True)
         network.load_state_dict(weights)
         self.module_ = network.eval()
         self.history_ = check_history(fitted["history"])
