@@ -1,11 +1,13 @@
 """Review on real tables: coverage, error and width of audits from 100 answers.
 
-A LightGBM of P against U, out of fold, with an estimated prior, scores U; 2,000 draws of 100 rows
-are answered by the hidden truth. Beside it: the same flagged rows, drawn and audited with the
-probabilities of a model that saw all labels (the oracle), and a simple random sample with Wilson's
-intervals.
+`EnsemblePU` with an estimated prior, or a LightGBM of P against U, scores U out of fold; 2,000
+draws
+of 100 rows are answered by the hidden truth. Beside it: the same flagged rows, drawn and audited
+with the probabilities of a model that saw all labels (the oracle), and a simple random sample with
+Wilson's intervals.
 
-python benchmarks/review.py --draws 2000 --out benchmarks/results/review.csv
+python benchmarks/review.py --model ensemble --draws 2000 --out benchmarks/results/review.csv
+python benchmarks/review.py --print
 """
 
 from __future__ import annotations
@@ -16,12 +18,13 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from lightgbm import LGBMClassifier
 from sklearn.model_selection import cross_val_predict
 from tables import CHOOSE, VERDICT, load
 from tables import draw as sample
 
-from nnpu import estimate_prior
+from nnpu import EnsemblePU, estimate_prior
 from nnpu.calibration import posterior
 from nnpu.review import draw
 from nnpu.review.audits import audit_answered
@@ -43,15 +46,28 @@ def trees() -> LGBMClassifier:
     )
 
 
-def population(name: str, seed: int = 0):
+class Watched(EnsemblePU):
+    """Keeps the out-of-fold probabilities."""
+
+    def _finish(self, log_odds, s):
+        super()._finish(log_odds, s)
+        self.out_of_fold_ = self.calibration_(log_odds)
+
+
+def population(name: str, model: str, seed: int = 0):
     """Return truth, PU probabilities, and probabilities of the oracle for the rows of U."""
-    chosen = sample(load(name), 600, 5000, None, "two-sample", seed)
+    table = load(name)
+    chosen = sample(table, 600, 5000, None, "two-sample", seed)
     x = np.vstack([chosen.x_p, chosen.x_u])
     s = np.repeat([1, 0], [len(chosen.p), len(chosen.u)])
-    sigma = cross_val_predict(trees(), x, s, cv=5, method="predict_proba")[:, 1]
-    prior = estimate_prior(sigma[s == 1], sigma[s == 0], random_state=0).value
-    prior = float(np.clip(prior, 0.01, 0.99))
-    p = posterior(np.clip(sigma[s == 0], 0, 1 - 1e-9), prior=prior, labelled_share=s.mean())
+    if model == "ensemble":
+        options = {"categories": list(table.categorical), "n_jobs": 1, "random_state": seed}
+        p = Watched(**options).fit(x, s).out_of_fold_[s == 0]
+    else:
+        sigma = cross_val_predict(trees(), x, s, cv=5, method="predict_proba")[:, 1]
+        prior = estimate_prior(sigma[s == 1], sigma[s == 0], random_state=0).value
+        prior = float(np.clip(prior, 0.01, 0.99))
+        p = posterior(np.clip(sigma[s == 0], 0, 1 - 1e-9), prior=prior, labelled_share=s.mean())
     y = chosen.y_u.astype(float)
     oracle = cross_val_predict(trees(), chosen.x_u, y, cv=5, method="predict_proba")[:, 1]
     return y, p, oracle
@@ -107,25 +123,50 @@ def summary(values, exact):
     return covered.mean(), np.abs(values[:, 0] - exact).mean(), width.mean()
 
 
+def summaries(path):
+    """Print coverage, and ratios of errors and widths, over all tables and in the worst cell."""
+    rows = pd.read_csv(path)
+    rows["error / oracle"] = rows.error / rows.oracle_error
+    rows["width / oracle"] = rows.width / rows.oracle_width
+    rows["width / simple"] = rows.width / rows.simple_width
+    for (model, figure), part in rows.groupby(["model", "figure"], sort=False):
+        ratios = "; ".join(
+            f"{name} {part[name].mean():.3f}, at most {part[name].max():.3f} "
+            f"({part.table[part[name].idxmax()]}), least {part[name].min():.3f}"
+            for name in ("error / oracle", "width / oracle", "width / simple")
+        )
+        print(
+            f"{model} {figure}: {len(part)} tables, covers {part.coverage.mean():.3f}, at least "
+            f"{part.coverage.min():.3f}; {ratios}"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=2000)
     parser.add_argument("--rows", type=int, default=100)
     parser.add_argument("--role", choices=("choose", "verdict"), default="verdict")
+    parser.add_argument("--model", choices=("ensemble", "lightgbm"), default="ensemble")
+    parser.add_argument("--most", type=int, default=100, help="tables in this run")
+    parser.add_argument("--print", action="store_true", dest="only_print")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/review.csv"))
     options = parser.parse_args()
-    header = "table,role,n,N,figure,truth,pu_estimate,coverage,error,width,oracle_error,"
+    header = "model,table,role,n,N,figure,truth,pu_estimate,coverage,error,width,oracle_error,"
     header += "oracle_width,simple_coverage,simple_error,simple_width"
     done = set()
     if options.out.exists():
         with options.out.open() as file:
-            done = {(row["table"], row["n"]) for row in csv.DictReader(file)}
+            done = {(row["model"], row["table"], row["n"]) for row in csv.DictReader(file)}
     else:
         options.out.write_text(header + "\n")
+    if options.only_print:
+        summaries(options.out)
+        return
     for name in CHOOSE if options.role == "choose" else VERDICT:
-        if (name, str(options.rows)) in done:
+        if (options.model, name, str(options.rows)) in done or options.most <= 0:
             continue
-        y, p, oracle = population(name)
+        options.most -= 1
+        y, p, oracle = population(name, options.model)
         seed = zlib.crc32(name.encode())
         flagged = p > 0.5
         ours = audits(y, p, flagged, options.rows, options.draws, seed)
@@ -141,7 +182,7 @@ def main() -> None:
                 _, error, width = summary(best[figure], exact[figure])
                 other = summary(random[figure], exact[figure])
                 numbers = (exact[figure], believed[figure], *mine, error, width, *other)
-                row = [name, options.role, options.rows, y.size, figure]
+                row = [options.model, name, options.role, options.rows, y.size, figure]
                 csv.writer(file).writerow(row + [f"{v:.5f}" for v in numbers])
                 print(
                     f"{name:10} {figure:10} {exact[figure]:.3f} (PU {believed[figure]:.3f})  "
