@@ -86,6 +86,31 @@ def test_rows_go_out_and_answers_come_back(fitted, tmp_path, capsys):
     assert "(PU estimate 0.400)" in said
     assert "Cut of least cost" in said
     assert "after 50 more answers" in said
+    assert "more answers would give the prior to ±0.02" in said
+
+
+def test_answers_are_never_overwritten_and_go_into_the_report(fitted, tmp_path, capsys):
+    folder, truth, _ = fitted
+    sheet, page = tmp_path / "review.csv", tmp_path / "report.html"
+    review(folder, "--rows", 30, "--out", sheet)
+    review(folder, "--rows", 30, "--out", sheet)  # nothing is answered yet
+    fill(sheet, truth)
+    answered = sheet.read_bytes()
+    for more in ([], ["--answers", sheet]):
+        with pytest.raises(SystemExit) as stopped:
+            review(folder, *more, "--rows", 20, "--out", sheet)
+        assert stopped.value.code == 2
+        assert "holds answers" in capsys.readouterr().err
+    assert sheet.read_bytes() == answered
+    with pytest.raises(SystemExit):
+        review(folder, "--out", tmp_path / "2.csv", "--report", page)
+    assert "--report shows what answers say" in capsys.readouterr().err
+    review(folder, "--answers", sheet, "--report", page, "--json")
+    found = capsys.readouterr().out
+    json.loads(found[found.index("{") :], parse_constant=pytest.fail)  # no NaN
+    text = page.read_text()
+    assert "What a person said" in text
+    assert "30 rows that were drawn by chance were answered" in text
 
 
 def test_the_same_seed_gives_the_same_rows(fitted, tmp_path):

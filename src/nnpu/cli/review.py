@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from nnpu.cli._arguments import check_readable, check_writable, printed_warnings
-from nnpu.cli._shared_options import json_option, seed_option
+from nnpu.cli._shared_options import json_option, report_option, seed_option
 from nnpu.parameters import InputError
 
 __all__ = ["review"]
@@ -33,6 +33,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--label", metavar="COLUMN", help="PU labels.  [default: the column of the fit]")
 @click.option("--cost-fp", type=float, help="Cost of a false alarm: gives the cheapest cut.")
 @click.option("--cost-fn", type=float, help="Cost of a missed positive.")
+@report_option("none")
 @seed_option
 @json_option
 def review(model_dir: Path, data: Path, **options: Any) -> None:
@@ -41,15 +42,21 @@ def review(model_dir: Path, data: Path, **options: Any) -> None:
     With --out or --page: draw rows and write them; the sheets of earlier rounds go into --answers.
     With --answers alone: prior, precision, recall and accuracy, with 90 % intervals.
     """
-    from nnpu.review.sheets import parse_purpose
+    from nnpu.review.sheets import holds_answers, parse_purpose
     from nnpu.table import load_table
-    from nnpu.table.table_review import review_findings, table_review
+    from nnpu.table.table_review import review_findings, review_page, table_review
 
     out, page, answers = options["out"], options["page"], options["answers"]
+    report = options["report"]
     if not (out or page or answers):
         raise InputError("Nothing to do: use --out or --page to draw rows, --answers to read them.")
     check_writable(out, source=data)
     check_writable(page, "--page", source=data)
+    check_writable(report, "--report", source=data)
+    if out and holds_answers(out):
+        raise InputError(f"{out} holds answers, which --out would overwrite: write another file.")
+    if report and not answers:
+        raise InputError("--report shows what answers say: give them with --answers.")
     check_readable(data, model_dir)
     with printed_warnings():
         model = load_table(model_dir)
@@ -57,13 +64,16 @@ def review(model_dir: Path, data: Path, **options: Any) -> None:
         found = table_review(model, data, label=options["label"], known=options["known"], name=name)
     if answers:
         found.review.read(*answers, second=options["second"])
-    if not (out or page):
-        result = review_findings(
-            model, found, cost_fp=options["cost_fp"], cost_fn=options["cost_fn"]
-        )
-        as_json = options["as_json"]
-        click.echo(json.dumps(result.to_json(), indent=2) if as_json else "\n".join(result.lines()))
-        return
+    if report or not (out or page):
+        costs = {name: options[name] for name in ("cost_fp", "cost_fn")}
+        result = review_findings(model, found, **costs)
+        if report:
+            footer = f"nnpu review {model_dir} {data}"
+            review_page(model, result, title=f"Review: {data.name}", footer=footer).save(report)
+        if not (out or page):
+            as_json, lines = options["as_json"], result.lines()
+            click.echo(json.dumps(result.to_json(), indent=2) if as_json else "\n".join(lines))
+            return
     purpose = parse_purpose(options["purpose"])
     drawn = found.review.draw(options["rows"], purpose=purpose, random_state=options["seed"])
     shown: dict[str, Any] = {"table": found.columns, "reasons": found.reasons(model)}

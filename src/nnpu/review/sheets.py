@@ -31,6 +31,7 @@ __all__ = [
     "Stamp",
     "cells",
     "digest",
+    "holds_answers",
     "parse_answer",
     "parse_purpose",
     "read_sheets",
@@ -213,6 +214,16 @@ def read_sheets(path: str | os.PathLike[str]) -> list[Sheet]:
     if not sheets:
         raise InputError(f"{source} has no rows.")
     return [_complete(sheet) for sheet in sheets.values()]
+
+
+def holds_answers(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is a sheet in which something is answered."""
+    if not Path(path).is_file():
+        return False
+    try:
+        return any(value is not None for sheet in read_sheets(path) for value in sheet.answers)
+    except InputError:
+        return False
 
 
 def _add(
