@@ -42,9 +42,9 @@ FIELDS = ["table", "role", "split", "system", "prior", "accuracy", "auc", "found
 class Watched(EnsemblePU):
     """Keeps the out-of-fold probabilities, and the out-of-fold scores of each member."""
 
-    def _combine(self, task, used, s):
-        super()._combine(task, used, s)
+    def _combine(self, used, s):
         self.member_scores_ = {trial.member.name: trial.scores for trial in used}
+        return super()._combine(used, s)
 
     def _finish(self, log_odds, s):
         super()._finish(log_odds, s)

@@ -13,10 +13,31 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nnpu.data.streams import Batch
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.review import KnownRows
+    from nnpu.table.columns import ColumnPlan
 
-__all__ = ["fit_classifier"]
+__all__ = ["fit_classifier", "known_answers"]
+
+
+def known_answers(
+    answers: Any, batch: Batch, plan: ColumnPlan, codes: NDArray[np.int8], sampling: str
+) -> KnownRows | None:
+    """Return what the answers of a review give a fit; None without answers.
+
+    Parameters
+    ----------
+    answers : None, path, list of paths or review
+        As in `TablePU.fit`.
+    batch, plan, codes, sampling
+        The table, what becomes of its columns, its PU labels, and how they came about.
+    """
+    if answers is None:
+        return None
+    from nnpu.table.table_answers import answers_of, population
+
+    return answers_of(answers, population(batch, plan, codes, sampling))
 
 
 def fit_classifier(

@@ -25,7 +25,7 @@ from nnpu.parameters import (
 )
 from nnpu.table._messages import SAMPLING_LINES, say, table_lines
 from nnpu.table.columns import DriftWatch, TrainingRows, drift_sentence, fit_columns
-from nnpu.table.fitting import fit_classifier
+from nnpu.table.fitting import fit_classifier, known_answers
 from nnpu.table.holdout import LEAST_LABELLED, group_numbers, judge, rows_to_judge
 from nnpu.table.leaks import leaking_columns
 from nnpu.table.named_models import features_for, prepared
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.estimators.evaluation import Evaluation
     from nnpu.report.html import Page
-    from nnpu.review import KnownRows
     from nnpu.table.columns import ColumnPlan
     from nnpu.table.table_prior import TablePrior
 
@@ -184,7 +183,7 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         features = features_for(classifier, self.columns_, batch, training)
         self.columns_ = self.columns_.with_seen(training.seen)
         self.leaks_ = leaking_columns(self.columns_, features, codes)
-        known = self._answers(answers, batch, codes)
+        known = known_answers(answers, batch, self.columns_, codes, self.sampling)
         self.classifier_ = fit_classifier(
             classifier, features, codes, aside, groups=groups, answers=known, say=self._say
         )
@@ -364,13 +363,6 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         used = [name for name in (self.groups, self.time) if name is not None]
         names = {"label": self.label_, "id_name": self.id, "images": self.images}
         return fit_columns(batch, rows, drop=[*self.drop, *used], **names)
-
-    def _answers(self, answers: Any, batch: Batch, codes: NDArray[np.int8]) -> KnownRows | None:
-        if answers is None:
-            return None
-        from nnpu.table.table_answers import answers_of, population
-
-        return answers_of(answers, population(batch, self.columns_, codes, self.sampling))
 
     def _classifier(self, codes: NDArray[np.int8]) -> BasePUClassifier:
         return prepared(

@@ -283,9 +283,8 @@ class EnsemblePU(BasePUClassifier):
             raise InputError("No member of EnsemblePU could be fitted: no column tells rows apart.")
         s = task.s[folds.held_out]
         if task.answers is not None:
-            task, used = self._with_answers(task, folds, used)
-        self._combine(task, used, s)
-        log_odds = self._log_odds(np.array([trial.scores for trial in used]))
+            task, used = reviewed.best_share(task, folds, used, self._combine, self._say)
+        log_odds = self._combine(used, s)
         self._finish(log_odds, s)
         if task.answers is not None:
             self.calibration_, self.threshold_ = reviewed.corrected(
@@ -311,35 +310,15 @@ class EnsemblePU(BasePUClassifier):
         self._names = [trial.member.name for trial in used]
         self.members_.sort(key=lambda row: order.index(row["name"]))
 
-    def _with_answers(
-        self, task: Task, folds: Folds, used: list[Trial]
-    ) -> tuple[Task, list[Trial]]:
-        """Choose out of fold how much the answers count in the risk of every member."""
-        assert task.answers is not None
-        s, answers = task.s[folds.held_out], task.answers[folds.held_out]
-        best, losses = (task, used), []
-        for eta in reviewed.ETAS:
-            asked = replace(task, eta=eta)
-            tried = used if eta == 0 else [try_member(t.member, asked, folds) for t in used]
-            tried = [trial for trial in tried if not trial.reason]
-            if not tried:
-                continue
-            self._combine(asked, tried, s)
-            log_odds = self._log_odds(np.array([trial.scores for trial in tried]))
-            losses.append(reviewed.answer_loss(log_odds, answers))
-            if losses[-1] == min(losses):
-                best = asked, tried
-            self._say(f"answers with η = {eta:g}: log-loss {losses[-1]:.4f} out of fold")
-        return best
-
-    def _combine(self, task: Task, used: list[Trial], s: NDArray[np.int8]) -> None:
-        """Calibrate each member out of fold and weigh them."""
+    def _combine(self, used: list[Trial], s: NDArray[np.int8]) -> NDArray[np.float64]:
+        """Calibrate each member out of fold, weigh them, and return the log-odds of the mixture."""
         self._calibrations = np.array(
             [calibrated(trial.scores, s, self.prior_, self.sampling) for trial in used]
         )
         scores = np.array([trial.scores for trial in used])
         log_odds = self._calibrations[:, :1] * scores + self._calibrations[:, 1:]
         self._weights = find_weights(log_odds, s, prior=self.prior_, sampling=self.sampling)
+        return self._log_odds(scores)
 
     def _log_odds(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the log-odds of the weighted mean of the members' posteriors.
