@@ -46,7 +46,12 @@ class Round(NamedTuple):
 
 
 def kl_round(
-    scores: ArrayLike, s: ArrayLike, *, prior: float, sampling: str = "two-sample"
+    scores: ArrayLike,
+    s: ArrayLike,
+    *,
+    prior: float,
+    sampling: str = "two-sample",
+    totals: tuple[int, int] | None = None,
 ) -> Round:
     """Return gradient, curvature and value of the KL risk, π mean_P[−log φ] + mean_X φ, φ = σ(g).
 
@@ -63,6 +68,9 @@ def kl_round(
         1 labelled positive, 0 unlabelled.
     prior, sampling
         As in `nnpu.PULoss`.
+    totals : pair of int, optional
+        How many rows of P, and rows, there are in all, if these are a part of them; the risk is
+        then this part's share of the whole.
 
     Examples
     --------
@@ -71,10 +79,11 @@ def kl_round(
     (array([-0.5,  0.5]), array([0.25, 0.5 ]), 0.8466)
     """
     g, is_p = np.asarray(scores, dtype=np.float64), np.asarray(s) == 1
-    of_p, of_x = _shares(is_p, sampling)
+    n_p, n = totals or (int(is_p.sum()), len(g))
+    of_p, of_x = _shares(is_p, sampling, n_p, n)
     phi = expit(g)
     slope = phi * expit(-g)
-    n, weight = len(g), prior * of_p
+    weight = prior * of_p
     positive, negative = float(weight @ np.logaddexp(0, -g)), float(of_x @ phi)
     return Round(
         n * (of_x * slope - weight * expit(-g)),
@@ -83,10 +92,13 @@ def kl_round(
     )
 
 
-def _shares(is_p: NDArray[np.bool_], sampling: str) -> tuple[NDArray[Any], NDArray[Any]]:
+def _shares(
+    is_p: NDArray[np.bool_], sampling: str, n_p: int, n: int
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the weight of each row in the mean over P, and in that over the population."""
-    of_x = np.ones(len(is_p)) if sampling == "one-sample" else (~is_p).astype(np.float64)
-    return is_p / max(is_p.sum(), 1), of_x / max(of_x.sum(), 1)
+    if sampling == "one-sample":
+        return is_p / max(n_p, 1), np.full(len(is_p), 1 / max(n, 1))
+    return is_p / max(n_p, 1), ~is_p / max(n - n_p, 1)
 
 
 def _values(positive: float, negative: float, risk: float, *, corrected: bool) -> dict[str, float]:

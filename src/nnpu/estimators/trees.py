@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -131,6 +131,21 @@ class BoostedPU(BasePUClassifier):
         self.colsample_bytree = colsample_bytree
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
+        """Fit to rows in memory, as every classifier here, or to a Dask DataFrame.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `BasePUClassifier.fit`; or a Dask DataFrame and a Dask Series, without groups:
+            see `nnpu.estimators.on_dask.fit_on_dask`.
+        """
+        if type(X).__module__.startswith("dask."):
+            from nnpu.estimators.on_dask import fit_on_dask
+
+            return fit_on_dask(self, X, y)
+        return super().fit(X, y, groups=groups)
 
     def _check_parameters(self) -> None:
         self._check_shared_parameters()

@@ -1,0 +1,216 @@
+"""Tables larger than a machine, on Dask: fitted by LightGBM's own workers, scored by partitions.
+
+Under the KL risk a row's gradient needs its own score and two counts of all rows, so that every
+worker computes its part alone. Labels are counted, and rows for the prior drawn, in each
+partition; no worker holds more than its partitions.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from sklearn.utils.validation import check_random_state
+
+from nnpu import metrics
+from nnpu.calibration import ScoreCalibration
+from nnpu.estimators._dask_training import KLObjective, find_client, on_partitions, train
+from nnpu.estimators._offset import centred, find_offset
+from nnpu.estimators.forest import Forest
+from nnpu.estimators.labels import encode, fit_labels
+from nnpu.parameters import InputError, ParameterError
+from nnpu.prior import estimate_prior
+from nnpu.risk import get_risk
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nnpu.estimators.trees import BoostedPU
+
+    Model = TypeVar("Model", bound=BoostedPU)
+
+__all__ = ["evaluate_on_dask", "fit_on_dask", "predict_on_dask"]
+
+_LABEL = "PU label"  # of the column that is put beside the features
+_MOST = 20_000  # rows of P, and of U, that the prior is estimated from
+_WIDTH, _BINS = 0.005, 8000  # of the histogram of scores: from -20 to 20
+
+
+def fit_on_dask(model: Model, X: Any, s: Any, *, patience: float = 60.0) -> Model:
+    """Fit boosted trees to a Dask DataFrame through the client that is in use.
+
+    Parameters
+    ----------
+    model : BoostedPU
+        With ``risk="kl"``.
+    X : dask DataFrame of numbers
+        The features, NaN where a value is missing.
+    s : dask Series
+        PU labels of two values, partitioned as X. A partition need not hold both.
+    patience : float, default=60
+        Seconds to wait for a worker where there is none, or for a cancelled training to end.
+
+    Raises
+    ------
+    LostWorkerError
+        If a worker is lost during the training and again when it is repeated with the others.
+    """
+    client = find_client()
+    model._check_parameters()
+    _check(model, X)
+    columns = [str(name) for name in X.columns]
+    table = _joined(X, s)
+    counts = on_partitions(client, patience, _label_counts, table)
+    values = np.array(sorted({value for one in counts for value in one}))
+    model.classes_, codes = fit_labels(values)
+    if len(codes) != 2:
+        raise InputError("Known negatives (-1) are not used on Dask: make them 0, or drop them.")
+    n_u, n_p = (sum(one.get(value, 0) for one in counts) for value in values.tolist())
+    seed = int(check_random_state(model.random_state).randint(np.iinfo(np.int32).max))
+    share = (min(1.0, _MOST / n_u), min(1.0, _MOST / n_p))
+    draw = partial(_drawn, classes=model.classes_, shares=share, seed=seed)
+    drawn = on_partitions(client, patience, draw, table)
+    x_u, x_p = (np.concatenate([part[code] for part in drawn]) for code in (0, 1))
+    model._offset = find_offset(np.concatenate([x_p, x_u]))
+    model.n_features_in_, model.feature_names_in_ = len(columns), np.array(columns, dtype=object)
+    model._known_negatives = False
+    model.prior_estimate_ = None
+    if model.prior == "auto":
+        x_p, x_u = (centred(x, model._offset) for x in (x_p, x_u))
+        how: dict[str, Any] = {"sampling": model.sampling, "random_state": seed}
+        model.prior_estimate_ = estimate_prior(x_p, x_u, counts=(n_p, n_u), **how)
+        model.prior_ = model.prior_estimate_.value
+    else:
+        model.prior_ = float(model.prior)
+    if model.sampling == "one-sample" and model.prior_ <= n_p / (n_p + n_u):
+        raise ParameterError(
+            "The 'prior' parameter of BoostedPU must be greater than the share of labelled rows, "
+            f"{n_p / (n_p + n_u):.4g}. Got {model.prior_!r} instead."
+        )
+    model.calibration_, model.threshold_ = ScoreCalibration(1.0, 0.0), 0.0
+    full = [number for number, one in enumerate(counts) if one]  # LightGBM takes no empty ones
+    types = dict.fromkeys([*X.columns, _LABEL], np.float32)
+    make = partial(_prepared, offset=model._offset, classes=model.classes_)
+    table = table.partitions[full].map_partitions(make, meta=types)
+    objective = KLObjective(model.prior_, model.sampling, n_p, n_p + n_u)
+    options = model._options(seed) | {"n_estimators": model.n_estimators}
+    booster = train(client, table[list(X.columns)], table[_LABEL], objective, options, patience)
+    model.history_ = []
+    model.forest_ = Forest.from_text(booster.model_to_string(num_iteration=-1))
+    gain = booster.feature_importance("gain", iteration=-1)
+    model.feature_importances_ = gain / (gain.sum() or 1.0)
+    return model
+
+
+def predict_on_dask(model: Any, X: Any) -> Any:
+    """Score a Dask DataFrame by partitions, with any fitted model of this package.
+
+    Parameters
+    ----------
+    model : classifier or TablePU
+        Fitted; it is sent to the workers.
+    X : dask DataFrame
+        Rows with the columns of fit.
+
+    Returns
+    -------
+    dask DataFrame
+        ``score``, ``probability`` and ``prediction`` (1 or 0) of each row, under the index of X.
+    """
+    meta = {"score": "float32", "probability": "float64", "prediction": "int8"}
+    return X.map_partitions(_predictions, model, meta=meta)
+
+
+def evaluate_on_dask(model: Any, X: Any, s: Any) -> dict[str, float]:
+    """Judge a model by PU labels, from histograms of scores that the workers count.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted.
+    X, s : dask DataFrame, dask Series
+        Rows that it was not fitted to, and their PU labels.
+
+    Returns
+    -------
+    dict
+        The metrics of `nnpu.metrics` by name. The AUC is that of scores in bins of 0.005.
+    """
+    count = partial(_histogram, model=model)
+    counts = sum(on_partitions(find_client(), 60.0, count, _joined(X, s)))
+    label, flag, place = np.nonzero(counts)
+    weights = np.asarray(counts)[label, flag, place]
+    how = {"prior": model.prior_, "sampling": model.sampling, "sample_weight": weights}
+    return {
+        name: metric(label, place if name == "pu_roc_auc" else flag, **how)
+        for name, metric in metrics.METRICS.items()
+    }
+
+
+def _check(model: Any, X: Any) -> None:
+    if get_risk(model.risk).name != "kl":
+        raise ParameterError(
+            "The 'risk' parameter of BoostedPU must be 'kl' for a Dask DataFrame: the others need "
+            f"the scores of all rows in every round. Got {model.risk!r} instead."
+        )
+    for name, dtype in X.dtypes.items():
+        if getattr(dtype, "kind", "O") not in "biuf":
+            raise InputError(
+                f"Column {name!r} holds {dtype}; on Dask make numbers of it first, with categorize "
+                "and cat.codes for example."
+            )
+
+
+def _joined(X: Any, s: Any) -> Any:
+    """Return rows and labels as one frame: read apart, Dask may cut them in different places."""
+    try:
+        return X.assign(**{_LABEL: s})
+    except (TypeError, ValueError, NotImplementedError) as error:
+        raise InputError(f"X and s must be partitioned alike ({error}).") from error
+
+
+def _label_counts(table: Any) -> dict[Any, int]:
+    values, counts = np.unique(table[_LABEL].to_numpy(), return_counts=True)
+    return dict(zip(values.tolist(), counts.tolist(), strict=True))
+
+
+def _drawn(table: Any, classes: Any, shares: tuple[float, float], seed: int) -> tuple[Any, Any]:
+    """Return some rows of U and of P; say if a number is infinite."""
+    rows, codes = _numbers(table), encode(table[_LABEL].to_numpy(), classes)
+    if np.isinf(rows).any():
+        raise InputError("Input X contains infinity.")
+    chosen = np.random.default_rng(seed).random(len(rows)) < np.array(shares)[codes]
+    return rows[chosen & (codes == 0)], rows[chosen & (codes == 1)]
+
+
+def _numbers(table: Any) -> NDArray[np.float64]:
+    rows: NDArray[np.float64] = table.drop(columns=_LABEL).to_numpy(np.float64, na_value=np.nan)
+    return rows
+
+
+def _prepared(table: Any, offset: Any, classes: Any) -> Any:
+    """Return a partition as LightGBM takes it: numbers as they are fitted, labels 1 and 0."""
+    codes = encode(table[_LABEL].to_numpy(), classes).astype(np.float32)
+    rows = np.column_stack([centred(_numbers(table), offset), codes])
+    return type(table)(rows, columns=table.columns, index=table.index)
+
+
+def _predictions(X: Any, model: Any) -> Any:
+    scores = model.decision_function(X) if len(X) else np.zeros(0, dtype=np.float32)
+    classifier = getattr(model, "classifier_", model)  # a TablePU's, or itself
+    flags = scores.astype(np.float64) > classifier.threshold_
+    columns = (scores, classifier.calibration_(scores), flags.astype(np.int8))
+    names = ("score", "probability", "prediction")
+    return type(X)(dict(zip(names, columns, strict=True)), index=X.index)
+
+
+def _histogram(table: Any, model: Any) -> NDArray[np.int64]:
+    """Count rows by label, by prediction and by bin of the score."""
+    found = _predictions(table.drop(columns=_LABEL), model)
+    bins = np.clip(found["score"].to_numpy() / _WIDTH + _BINS / 2, 0, _BINS - 1).astype(np.int64)
+    counts = np.zeros((2, 2, _BINS), dtype=np.int64)
+    np.add.at(
+        counts, (encode(table[_LABEL].to_numpy(), model.classes_), found["prediction"], bins), 1
+    )
+    return counts
