@@ -6,12 +6,13 @@ r"""The leaderboard: ours, the peers and plain baselines on real tables with tru
     python benchmarks/leaderboard.py --out benchmarks/results/leaderboard.csv \
         --peers .venv-peers/bin/python [--page docs/leaderboard.md] [--role verdict] [--seeds 3]
 
-Two protocols: "true" gives every system the prior of the draw; in "estimated" ours estimate it
-themselves, and the others get the estimate of `nnpu.estimate_prior`. A system without a cut of its
-own is cut at the (1 − π) quantile of its scores on the test rows. Two samplings: "two-sample"
-draws 1,000 P and 6,000 U, "one-sample" 4,000 rows of which 200 positives are labelled. Systems of
-other packages run in an environment of their own, on the same rows: one-hot categories, medians in
-gaps, standardised. Finished rows of the CSV are not run again.
+Two protocols: "true" gives every system the prior of the draw; in "estimated" `EnsemblePU`
+estimates it itself, and the others get the estimate of `nnpu.estimate_prior`. A system without a
+cut of its own is cut at the (1 − π) quantile of its scores on the test rows. Two samplings:
+"two-sample" draws 600 P and 3,000 U, "one-sample" 3,000 rows of which 200 positives are labelled;
+up to 2,000 other rows are the test. Systems of other packages run in an environment of their own,
+on the same rows: one-hot categories, medians in gaps, standardised. Seconds are CPU seconds of fit
+and scores. Finished rows of the CSV are not run again.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 FIELDS = ["protocol", "sampling", "table", "seed", "system", "accuracy", "auc", "f1", "seconds"]
-SIZES = {"two-sample": (1000, 6000), "one-sample": (200, 3800)}
+SIZES = {"two-sample": (600, 3000), "one-sample": (200, 2800)}
 Data = dict[str, Any]
 Answer = tuple[Any, Any]  # scores of the test rows, and which of them are called positive
 
@@ -43,7 +44,8 @@ def ours(name: str, **options: Any) -> Callable[[Data], Answer]:
     def run(data: Data) -> Answer:
         import nnpu
 
-        prior = data["prior"] if data["protocol"] == "true" else "auto"
+        own = name == "EnsemblePU" and data["protocol"] == "estimated"
+        prior = "auto" if own else data["used_prior"]
         raw = name in ("EnsemblePU", "BoostedPU")
         x, test = (data["x"], data["test"]) if raw else (data["dense"], data["dense_test"])
         extra = {"categories": data["categories"]} if name == "EnsemblePU" else {}
@@ -57,14 +59,14 @@ def ours(name: str, **options: Any) -> Callable[[Data], Answer]:
     return run
 
 
-def member_scores(model: Any, test: Any) -> dict[str, Any]:
-    """Return the scores that each member of an ensemble gives the test rows."""
+def member_scores(model: Any, test: Any) -> dict[str, Answer]:
+    """Return what each member of an ensemble says of the test rows, cut at its probability 1/2."""
     from nnpu.estimators.ensemble.member_scorers import View
 
     view = View(model.columns_.transform(test), model.design_)
-    return {
-        name: scorer.scores(view) for name, scorer in zip(model._names, model.scorers_, strict=True)
-    }
+    fitted = zip(model._names, model.scorers_, model._calibrations, strict=True)
+    scores = {name: slope * one.scores(view) + start for name, one, (slope, start) in fitted}
+    return {name: (log_odds, log_odds > 0) for name, log_odds in scores.items()}
 
 
 # Plain baselines: a classifier of P against U, cut at the prior.
@@ -73,8 +75,10 @@ def member_scores(model: Any, test: Any) -> dict[str, Any]:
 def contrast(make: Callable[[int], Any], key: str = "dense") -> Callable[[Data], Answer]:
     def run(data: Data) -> Answer:
         names = ("x", "test") if key == "x" else ("dense", "dense_test")
-        model = make(data["seed"]).fit(data[names[0]], data["s"])
-        return at_prior(data, model.predict_proba(data[names[1]])[:, 1])
+        if make.__name__ not in data["fitted"]:  # the scores do not depend on the prior
+            model = make(data["seed"]).fit(data[names[0]], data["s"])
+            data["fitted"][make.__name__] = model.predict_proba(data[names[1]])[:, 1]
+        return at_prior(data, data["fitted"][make.__name__])
 
     return run
 
@@ -194,7 +198,7 @@ def draw(name: str, sampling: str, seed: int) -> Data:
     s = np.repeat([1, 0], [len(drawn.p), len(drawn.u)])
     categories = list(drawn.table.categorical)
     dense, dense_test = dense_columns(x, test, categories)
-    return {
+    data = {
         "x": x,
         "test": test,
         "dense": dense,
@@ -206,7 +210,9 @@ def draw(name: str, sampling: str, seed: int) -> Data:
         "prior": drawn.prior,
         "sampling": sampling,
         "seed": seed,
+        "fitted": {},
     }
+    return data | {"estimate": estimated(data)}
 
 
 def dense_columns(x: Any, test: Any, categories: list[int]) -> tuple[Any, Any]:
@@ -242,31 +248,39 @@ def judged(data: Data, answer: Answer, seconds: float) -> dict[str, float]:
 
 
 def timed(run: Callable[[Data], Answer], data: Data) -> dict[str, float]:
-    start = time.perf_counter()
+    start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         answer = run(data)
-    return judged(data, answer, time.perf_counter() - start)
+    return judged(data, answer, time.process_time() - start)
 
 
-def in_peers(python: str, system: str, data: Data) -> dict[str, float] | None:
-    """Run a system of another package; None, and a line, if it fails."""
+def in_peers(python: str, jobs: list[tuple[str, str]], data: Data) -> Iterator[list[str]]:
+    """Run (protocol, system) pairs of other packages in one process; say which fail."""
+    kept = ("dense", "dense_test", "s", "y", "prior", "estimate", "sampling", "seed")
     with tempfile.TemporaryDirectory() as folder:
-        kept = {k: v for k, v in data.items() if k not in ("members", "x", "test", "categories")}
-        np.savez(f"{folder}/data.npz", **kept)
-        command = [python, __file__, "--worker", system, f"{folder}/data.npz"]
+        np.savez(f"{folder}/data.npz", **{name: data[name] for name in kept})
+        names = ";".join(f"{protocol}|{system}" for protocol, system in jobs)
+        command = [python, __file__, "--worker", names, f"{folder}/data.npz"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        print(f"{system}: {done.stderr.strip().splitlines()[-1][:200]}", file=sys.stderr)
-        return None
-    numbers = done.stdout.strip().splitlines()[-1].split(",")
-    return dict(zip(FIELDS[5:], map(float, numbers), strict=True))
+    rows = [line[4:].split("|") for line in done.stdout.splitlines() if line.startswith("row|")]
+    if len(rows) < len(jobs):
+        print(f"{len(jobs) - len(rows)} failed: {done.stderr.strip()[-300:]}", file=sys.stderr)
+    yield from rows
 
 
-def worker(system: str, file: str) -> None:
+def worker(jobs: str, file: str) -> None:
     with np.load(file) as stored:
         data = {k: v.item() if v.ndim == 0 else v for k, v in stored.items()}
-    print(",".join(map(str, timed(PEERS[system], data).values())))
+    for job in jobs.split(";"):
+        protocol, system = job.split("|")
+        data["used_prior"] = data["prior"] if protocol == "true" else data["estimate"]
+        try:
+            result = timed(PEERS[system], data)
+        except Exception as error:  # whatever another package raises
+            print(f"{job}: {error}", file=sys.stderr)
+            continue
+        print("row|" + "|".join([protocol, system, *map(str, result.values())]), flush=True)
 
 
 def draws(options: argparse.Namespace) -> Iterator[tuple[str, str, int]]:
@@ -275,8 +289,8 @@ def draws(options: argparse.Namespace) -> Iterator[tuple[str, str, int]]:
     names = tables.VERDICT if options.role == "verdict" else tables.CHOOSE
     names = options.tables.split(",") if options.tables else names
     for seed in range(options.seeds):
-        for sampling in options.samplings.split(","):
-            for name in names:
+        for name in names:
+            for sampling in options.samplings.split(","):
                 yield name, sampling, seed
 
 
@@ -285,47 +299,49 @@ def run(options: argparse.Namespace) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     if not out.exists():
         out.write_text(",".join(FIELDS) + "\n")
-    seen = {tuple(row[name] for name in FIELDS[:5]) for row in csv.DictReader(out.open())}
+    with out.open() as file:
+        seen = {tuple(row[name] for name in FIELDS[:5]) for row in csv.DictReader(file)}
     systems = [*HERE, *(PEERS if options.peers else [])]
     systems = options.systems.split(";") if options.systems else systems
     for name, sampling, seed in draws(options):
-        data: Data = {}
-        for protocol in options.protocols.split(","):
-            for system in systems:
-                key = (protocol, sampling, name, str(seed), system)
-                if key in seen or (system == "oracle" and protocol != "true"):
-                    continue
-                data = data or draw(name, sampling, seed)
-                data["protocol"] = protocol
-                data["used_prior"] = used_prior(data)
-                peer = system in PEERS
-                result = (
-                    in_peers(options.peers, system, data) if peer else timed(HERE[system], data)
-                )
-                if result is not None:
-                    append(out, [*key, *result.values()])
-                for member, scores in data.pop("members", {}).items():
-                    auc = judged(data, (scores, scores > 0), 0.0)["auc"]
-                    append(out, [*key[:4], f"member {member}", "", auc, "", ""])
+        todo = [
+            (protocol, system)
+            for protocol in options.protocols.split(",")
+            for system in systems
+            if (protocol, sampling, name, str(seed), system) not in seen
+            and (system != "oracle" or protocol == "true")
+        ]
+        if not todo:
+            continue
+        data = draw(name, sampling, seed)
+        for protocol, system in todo:
+            if system in HERE:
+                data |= {"protocol": protocol, "used_prior": data["prior"]}
+                if protocol == "estimated":
+                    data["used_prior"] = data["estimate"]
+                key = [protocol, sampling, name, seed]
+                append(out, [*key, system, *timed(HERE[system], data).values()])
+                for member, (scores, positive) in data.pop("members", {}).items():
+                    figures = list(judged(data, (scores, positive), 0.0).values())
+                    append(out, [*key, f"member {member}", *figures[:3], ""])
+        jobs = [(protocol, system) for protocol, system in todo if system in PEERS]
+        for protocol, system, *figures in in_peers(options.peers, jobs, data) if jobs else ():
+            append(out, [protocol, sampling, name, seed, system, *figures])
 
 
-def used_prior(data: Data) -> float:
+def estimated(data: Data) -> float:
     """Return the prior that systems without an estimate of their own get."""
-    if data["protocol"] == "true":
-        return float(data["prior"])
-    if "estimate" not in data:
-        from nnpu import estimate_prior
+    from nnpu import estimate_prior
 
-        of_p = data["s"] == 1
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            data["estimate"] = estimate_prior(
-                data["dense"][of_p],
-                data["dense"][~of_p],
-                sampling=data["sampling"],
-                random_state=data["seed"],
-            ).value
-    return float(data["estimate"])
+    of_p = data["s"] == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return estimate_prior(
+            data["dense"][of_p],
+            data["dense"][~of_p],
+            sampling=data["sampling"],
+            random_state=data["seed"],
+        ).value
 
 
 def append(path: Path, row: list[Any]) -> None:

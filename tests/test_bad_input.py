@@ -28,6 +28,7 @@ from torch import nn
 
 import nnpu
 from nnpu import (
+    EnsemblePU,
     LinearPU,
     PUClassifier,
     PULoss,
@@ -120,14 +121,19 @@ ESTIMATORS = {
     "PUClassifier": lambda prior: PUClassifier(prior),
     "LinearPU": lambda prior: LinearPU(prior),
     "PUWrapper": lambda prior: PUWrapper(LogisticRegression(), prior),
+    "EnsemblePU": lambda prior: EnsemblePU(prior),
 }
 LEFT_TO_THE_ESTIMATOR = ("too large", "tensor", "no columns", "one dimension", "text")
+# What EnsemblePU takes: gaps, and numbers of any size, which it centres first.
+TAKEN = ("NaN", "NaN in a frame", "NaN in a tensor", "too large for float32")
 
 
 def data_rows() -> Iterator[Row]:
     for name, make in ESTIMATORS.items():
         for case, x, s, says in BAD_DATA:
             if name == "PUWrapper" and any(word in case for word in LEFT_TO_THE_ESTIMATOR):
+                continue
+            if name == "EnsemblePU" and case in TAKEN:
                 continue
             for prior in (0.3, "auto"):
                 yield Row(
@@ -299,6 +305,26 @@ ESTIMATOR_ROWS = [
         (
             "a one-sample prior below the labelled share",
             lambda _: LinearPU(0.3, sampling="one-sample").fit(X, S),
+            P,
+            "greater than the share of labelled rows, 0.4",
+        ),
+    ),
+    *rows(
+        "EnsemblePU",
+        ("predict before fit", lambda _: EnsemblePU().predict(X), NotFittedError, "not fitted"),
+        ("prior 2", lambda _: EnsemblePU(2).fit(X, S), P, "'prior' parameter"),
+        ("sampling 'x'", lambda _: EnsemblePU(0.3, sampling="x").fit(X, S), P, "'sampling'"),
+        ("one fold", lambda _: EnsemblePU(0.3, n_folds=1).fit(X, S), P, "'n_folds'"),
+        ("no threads", lambda _: EnsemblePU(0.3, n_jobs=0).fit(X, S), P, "'n_jobs'"),
+        ("no member", lambda _: EnsemblePU(0.3, members=[]).fit(X, S), P, "'members'"),
+        ("a strange member", lambda _: EnsemblePU(0.3, members=["x"]).fit(X, S), P, "'members'"),
+        ("a member, no list", lambda _: EnsemblePU(0.3, members="x").fit(X, S), P, "'members'"),
+        ("a strange column", lambda _: EnsemblePU(0.3, categories=[7]).fit(X, S), P, "range"),
+        ("half a code", lambda _: EnsemblePU(0.3, categories=[0]).fit(X, S), E, "whole numbers"),
+        ("one labelled row", lambda _: EnsemblePU(0.3).fit(X[7:], S[7:]), E, "at least 2 labelled"),
+        (
+            "a one-sample prior below the labelled share",
+            lambda _: EnsemblePU(0.3, sampling="one-sample").fit(X, S),
             P,
             "greater than the share of labelled rows, 0.4",
         ),

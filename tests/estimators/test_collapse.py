@@ -92,3 +92,14 @@ def test_a_try_out_of_a_few_steps_is_left_alone(rows):
 def test_the_message_says_what_to_do():
     assert "choose_threshold" in collapse_message("it is dead", "it is dead")
     assert "that network is the result" in collapse_message("it is dead", "")
+
+
+def test_with_few_positives_the_default_network_is_linear():
+    """A linear score has no interaction: g(a) + g(d) = g(b) + g(c) at the corners of a square."""
+    rng = np.random.default_rng(0)
+    x, corners = rng.normal(0, 1, (400, 2)), [[0, 0], [0, 1], [1, 0], [1, 1]]
+    x[:60] += 1
+    for n_p, linear in ((60, True), (150, False)):
+        s = np.repeat([1, 0], [n_p, 400 - n_p])
+        g = PUClassifier(0.3, random_state=0, epochs=60).fit(x, s).decision_function(corners)
+        assert (abs(g[0] + g[3] - g[1] - g[2]) < 1e-4) == linear

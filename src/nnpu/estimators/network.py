@@ -52,6 +52,7 @@ _OWNER = "PUClassifier"
 _ATTEMPTS = 3  # trainings, if the first ones collapse
 _TRYOUT = 100  # steps below which a training is a try-out that may fail
 _ENOUGH = 5_000  # rows of P and of U that a collapse is looked for in
+_FEW = 100  # positives below which the default network stays linear
 _FEATURES_ON_TRUST = 2**20  # that a module of the user's own is made for, whatever its weights
 
 
@@ -79,8 +80,11 @@ class PUClassifier(BasePUClassifier):
         "one-sample": all rows are one sample, and some of its positives got a label.
     optimizer : str or callable, default="adam"
         "adam", "adamw", "adagrad", "rmsprop", "sgd", or a torch optimiser class.
-    lr, weight_decay : float, default=3e-3, 2e-3
-        Step size η, and ℓ2 regularisation.
+    lr : float, default=3e-3
+        Step size η.
+    weight_decay : float or "auto", default="auto"
+        ℓ2 regularisation. "auto" is 2e-3; with fewer than 100 positives and no module of one's own
+        it is 0.2 / n_p, and the network keeps to its linear path.
     batch_size, epochs : int or "auto", default="auto"
         "auto" goes by the number of rows: batches of 256 (fewer where there are fewer than 1,024
         rows, up to 1,024 from 100,000 rows on), and 1,000 steps (one per row, but at least 500,
@@ -140,7 +144,7 @@ class PUClassifier(BasePUClassifier):
         sampling: str = "two-sample",
         optimizer: str | Callable[..., Optimizer] = "adam",
         lr: float = 3e-3,
-        weight_decay: float = 2e-3,
+        weight_decay: float | str = "auto",
         batch_size: int | str = "auto",
         epochs: int | str = "auto",
         device: str = "auto",
@@ -173,7 +177,8 @@ class PUClassifier(BasePUClassifier):
         check_number("gamma", self.gamma, _OWNER, low=0, high=1)
         check_optimizer(self.optimizer, _OWNER)
         check_number("lr", self.lr, _OWNER, low=0, include_low=False)
-        check_number("weight_decay", self.weight_decay, _OWNER, low=0)
+        if self.weight_decay != "auto":
+            check_number("weight_decay", self.weight_decay, _OWNER, low=0)
         if not isinstance(self.verbose, bool):
             check_count("verbose", self.verbose, _OWNER, low=0)
         for name in ("batch_size", "epochs"):
@@ -262,6 +267,12 @@ class PUClassifier(BasePUClassifier):
             shares=sample.shares,
         )
         batch_size, epochs = budget(len(sample), self.batch_size, self.epochs)
+        n_p, decay = len(sample.groups[0]), self.weight_decay
+        few = self.module is None and decay == "auto" and n_p < _FEW
+        if few and isinstance(self.module_, TabularNet):
+            self.module_.keep_linear()
+        if isinstance(decay, str):
+            decay = 2e-3 * _FEW / max(n_p, 1) if few else 2e-3
         self.module_, self.history_ = train(
             self.module_,
             sample,
@@ -270,7 +281,7 @@ class PUClassifier(BasePUClassifier):
             batch_size=batch_size,
             optimizer=self.optimizer,
             lr=lr,
-            weight_decay=self.weight_decay,
+            weight_decay=decay,
             seed=seed,
             options=options,
             verbose=self.verbose,

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, logit
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    assert_all_finite,
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
 
 from nnpu.calibration import ScoreCalibration, least_regret_cut
 from nnpu.data.vectors import as_array
@@ -198,6 +203,7 @@ class EnsemblePU(BasePUClassifier):
         if s is None:
             raise ValueError(f"{_OWNER} requires y to be passed, but the target y is None.")
         s = column_or_1d(s, warn=True)
+        assert_all_finite(s, input_name="y")
         check_consistent_length(matrix, s)
         return matrix, s
 
