@@ -327,3 +327,14 @@ def test_a_precision_without_bound_is_null_in_json(tmp_path, capsys):
     for text in told:
         json.loads(text, parse_constant=refuse)
     assert json.loads(told[-1])["metrics"]["pu_precision"]["value"] is None
+
+
+def test_verbose_says_when_each_phase_ended(tmp_path, people, capsys):
+    data = people(tmp_path / "people.csv")
+    out = ["--out", str(tmp_path / "m"), "--model", "linear", "--prior", "0.5"]
+    main(["fit", str(data), "--label", "label", *out, "--verbose"])
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("[")]
+    seconds = [float(line[1:].split(" s] ")[0]) for line in lines]
+    assert seconds == sorted(seconds)
+    phases = [line.split("] ")[1].split(":")[0].split()[0] for line in lines]
+    assert phases == ["Sampling", "Read", "Rows", "Prior", "Training", "On", "Model"]

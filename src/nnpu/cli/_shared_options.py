@@ -23,6 +23,7 @@ __all__ = [
     "report_option",
     "sampling_option",
     "seed_option",
+    "verbose_option",
 ]
 
 label_option = click.option(
@@ -52,6 +53,7 @@ drop_option = click.option(
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0, max=2**31 - 1), default=0, show_default=True
 )
+verbose_option = click.option("--verbose", is_flag=True, help="Print when each phase ends.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 

@@ -10,7 +10,13 @@ import click
 
 from nnpu.cli._arguments import as_prior, check_readable, check_writable, printed_warnings
 from nnpu.cli._runs import as_command, as_toml, config_option
-from nnpu.cli._shared_options import fit_options, job_options, json_option, report_option
+from nnpu.cli._shared_options import (
+    fit_options,
+    job_options,
+    json_option,
+    report_option,
+    verbose_option,
+)
 
 __all__ = ["fit"]
 
@@ -20,6 +26,7 @@ __all__ = ["fit"]
 @fit_options
 @config_option
 @report_option("report.html in the model folder")
+@verbose_option
 @json_option
 def fit(
     data: Path,
@@ -31,6 +38,7 @@ def fit(
     image_size: int | None,
     report: Path | None,
     answers: tuple[Path, ...],
+    verbose: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -44,6 +52,7 @@ def fit(
     from nnpu.estimators.storage import check_target
     from nnpu.launch import is_first
     from nnpu.table import TablePU
+    from nnpu.table._messages import say
     from nnpu.table.run import fit_to_folder, model_for
 
     options["prior"] = as_prior(options["prior"], "nnpu fit")
@@ -66,10 +75,14 @@ def fit(
     images = {"images": options["images"], "image_size": image_size}
     model_of = model_for(model, out, epochs=epochs, parallel=parallel, **images)
     with printed_warnings(), model_of as chosen:
-        job = TablePU(model=chosen, verbose=int(talks), **job_options(options))
+        job = TablePU(model=chosen, verbose=talks * (1 + verbose), **job_options(options))
         result = fit_to_folder(job, data, label, out, answers=answers, report=report, **repeat)
     if as_json and is_first():
         click.echo(json.dumps(result, indent=2))
     if talks:
-        click.echo(f"Model: {out} (weights, columns, run.toml, log.jsonl)")
-        click.echo(f"Report: {result['report']} (opens in a browser)\nAgain: {command}")
+        say(
+            f"Model: {out} (weights, columns, run.toml, log.jsonl)",
+            f"Report: {result['report']} (opens in a browser)",
+            f"Again: {command}",
+            timed=verbose,
+        )

@@ -19,6 +19,7 @@ from nnpu.cli._shared_options import (
     reading_options,
     sampling_option,
     seed_option,
+    verbose_option,
 )
 
 __all__ = ["prior"]
@@ -34,15 +35,19 @@ __all__ = ["prior"]
 @reading_options
 @click.option("--out", type=click.Path(path_type=Path), help="Write a picture, OUT.png and .svg.")
 @seed_option
+@verbose_option
 @json_option
-def prior(data: Path, label: str, out: Path | None, as_json: bool, **options: Any) -> None:
+def prior(
+    data: Path, label: str, out: Path | None, verbose: bool, as_json: bool, **options: Any
+) -> None:
     """Estimate the share of positives in DATA from its labelled and unlabelled rows."""
     check_readable(data)
     from nnpu.table import TablePU
+    from nnpu.table._messages import say
     from nnpu.table.table_prior import draw_prior, in_rows
 
     check_writable(out)
-    job = TablePU(verbose=int(not as_json), **job_options(options))
+    job = TablePU(verbose=(not as_json) * (1 + verbose), **job_options(options))
     with printed_warnings():
         found = job.estimate_prior(data, label)
     pictures = [] if out is None else draw(draw_prior, found, out)
@@ -50,6 +55,6 @@ def prior(data: Path, label: str, out: Path | None, as_json: bool, **options: An
         result = {**found.estimate.stored(), "value": found.value, "pictures": pictures}
         click.echo(json.dumps(result, indent=2))
         return
-    click.echo(f"{found.estimate.message}\n{in_rows(found)}")
+    say(found.estimate.message, in_rows(found), timed=verbose)
     for picture in pictures:
         click.echo(f"Picture: {picture}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,20 +29,17 @@ CAVEAT = (
     "labelled positives that are a random part of all positives."
 )
 
-SAMPLING_LINES = {
-    "one-sample": (
-        "Sampling: one-sample. All rows are one sample in which some positives are labelled; if "
-        "the labelled rows were collected separately, use --sampling two-sample."
-    ),
-    "two-sample": (
-        "Sampling: two-sample. The labelled rows were collected separately from the unlabelled "
-        "ones; if all rows are one sample with some positives labelled, use --sampling one-sample."
-    ),
-}
+
+_START = time.perf_counter()
 
 
-def say(*lines: str) -> None:
-    """Print lines; if nobody reads them any more, stay silent from here on."""
+def say(*lines: str, timed: bool = False) -> None:
+    """Print lines; if nobody reads them any more, stay silent from here on.
+
+    With `timed` the first one begins with the seconds since this module was loaded.
+    """
+    if timed and lines:
+        lines = (f"[{time.perf_counter() - _START:.1f} s] {lines[0]}", *lines[1:])
     try:
         print(*lines, sep="\n", flush=True)
     except BrokenPipeError:  # the work is not lost for that

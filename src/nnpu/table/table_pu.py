@@ -84,7 +84,7 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
     random_state : int, default=0
         The same seed on the same machine gives the same bits.
     verbose : int, default=0
-        1 prints what is done.
+        1 prints what is done, 2 also when.
 
     Attributes
     ----------
@@ -168,8 +168,6 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
             Answered sheets of a review of this table (``nnpu review``), or the review itself. They
             give the prior, and teach the ensemble (``docs/review.md``).
         """
-        self._check_parameters()
-        self._say(SAMPLING_LINES[self.sampling])
         batch, codes = self._read(table, s)
         groups = group_numbers(batch, self.groups)
         aside = rows_to_judge(
@@ -206,8 +204,6 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """Estimate the share of positives in a table, without fitting a model."""
         from nnpu.table.table_prior import table_prior
 
-        self._check_parameters()
-        self._say(SAMPLING_LINES[self.sampling])
         batch, codes = self._read(table, s)
         self.columns_ = self._plan(batch, np.arange(batch.n_rows))
         features = features_for(self._classifier(codes), self.columns_, batch)
@@ -350,7 +346,11 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return as_batch(table, sep=self.sep, decimal=self.decimal, encoding=self.encoding)
 
     def _read(self, table: Any, s: Any) -> tuple[Batch, NDArray[np.int8]]:
+        self._check_parameters()
+        self._say(SAMPLING_LINES[self.sampling])
         batch = self._batch(table)
+        if self.verbose > 1:
+            self._say(f"Read: {batch.n_rows:,} rows.")
         self.label_ = s if isinstance(s, str) else None
         cells = label_cells(batch, s)
         codes, self.pos_label_ = read_labels([cells], s, batch.source, self.pos_label)
@@ -390,4 +390,4 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def _say(self, *lines: str) -> None:
         if self.verbose:
-            say(*lines)
+            say(*lines, timed=self.verbose > 1)
