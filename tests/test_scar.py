@@ -49,6 +49,14 @@ def test_random_labels_pass_and_labels_of_clear_cases_do_not():
     assert "differ from others in: 0" in found.message
 
 
+def test_a_prior_that_is_too_large_is_contradicted_and_a_smaller_one_is_not():
+    """Six in seven rows beyond 3 are positive, a quarter of them labelled: π ≤ b / 0.2 = 0.37."""
+    samples = labelled(0.0)
+    assert run(samples, 0.9).pvalue < 1e-3
+    assert "or the prior is too large" in run(samples, 0.9).message
+    assert run(samples, 0.2).pvalue > 0.05
+
+
 def test_columns_have_their_names():
     x_p, x_u = (pd.DataFrame(x, columns=["score", "a", "b"]) for x in labelled(2.0))
     assert run((x_p, x_u)).columns == ("score",)

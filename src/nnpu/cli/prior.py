@@ -44,6 +44,7 @@ def prior(
     check_readable(data)
     from nnpu.table import TablePU
     from nnpu.table._messages import say
+    from nnpu.table.label_check import UNTESTED
     from nnpu.table.table_prior import draw_prior, in_rows
 
     check_writable(out)
@@ -55,6 +56,6 @@ def prior(
         result = {**found.estimate.stored(), "value": found.value, "pictures": pictures}
         click.echo(json.dumps(result, indent=2))
         return
-    say(found.estimate.message, in_rows(found), timed=verbose)
+    say(found.estimate.message, in_rows(found), UNTESTED, timed=verbose)
     for picture in pictures:
         click.echo(f"Picture: {picture}")

@@ -61,6 +61,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     prior: float | str
     sampling: str
     random_state: Any
+    scar_test_: Any = None  # the `ScarTest` of a table's labels, if `TablePU` made one
     _offset: NDArray[np.float64] | None = None  # what is subtracted from the columns of X
     _groups: NDArray[np.intp] | None = None  # of the rows, while they are fitted
 

@@ -211,7 +211,7 @@ def _message(pvalue: float, low: float, columns: tuple[Any, ...], prior: Any) ->
         said += (
             " Some rows are labelled more often than random labelling allows even if all of them "
             "are positive: clear cases were labelled more often, a column gives the label away, "
-            "or the prior is larger than this."
+            "or the prior is too large."
         )
         if columns:
             said += f" These rows differ from others in: {', '.join(map(str, columns))}."

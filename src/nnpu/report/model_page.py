@@ -22,6 +22,7 @@ from nnpu.report.html import (
     drift_section,
     explorer_section,
     importance_section,
+    labels_section,
     metrics_section,
     models_section,
     prior_section,
@@ -168,6 +169,8 @@ def model_page(
         sections.append(_prior(classifier, prior_counts))
     else:
         sections += _judged(classifier, found, about_rows, about_calibration, prior_counts)
+    if classifier.scar_test_ is not None:
+        sections.append(labels_section(classifier.scar_test_.message))
     if columns:
         sections.append(columns_section(columns))
     history = _sound_history(classifier)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.table.leaks import column_owners
 from nnpu.table.named_models import watched
 
 if TYPE_CHECKING:
@@ -45,9 +46,10 @@ def fit_classifier(
     features: Any,
     codes: NDArray[np.int8],
     aside: NDArray[np.bool_],
-    *,
+    plan: ColumnPlan,
     groups: NDArray[np.intp] | None = None,
     answers: KnownRows | None = None,
+    *,
     say: Callable[[str], None],
 ) -> BasePUClassifier:
     """Fit a classifier and say what is done.
@@ -59,6 +61,8 @@ def fit_classifier(
     features, codes, aside, groups
         Of all rows: what the model takes, PU labels, which rows are set aside, and which belong
         together.
+    plan : ColumnPlan
+        The columns of the table.
     answers : KnownRows, optional
         What a review gave, by row numbers of the table.
     say : callable
@@ -79,4 +83,20 @@ def fit_classifier(
         say(fit_with_answers(classifier, *rows, answers, fitted, groups=used))
     if classifier.prior_estimate_ is not None:
         say(f"Prior: {classifier.prior_estimate_.message}")
+    from nnpu.table.label_check import UNTESTED, check_labels, label_line
+
+    classifier.scar_test_ = None
+    if classifier.prior == "auto" and answers is None:
+        say(UNTESTED)
+    elif not plan.has_images:
+        classifier.scar_test_ = check_labels(
+            features[fitted],
+            codes[fitted],
+            column_owners(plan, features.shape[1]),
+            prior=classifier.prior_,
+            sampling=classifier.sampling,
+            seed=0,
+        )
+        if classifier.scar_test_ is not None:
+            say(label_line(classifier.scar_test_))
     return classifier

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from nnpu.table.columns import ColumnPlan
 
-__all__ = ["leaking_columns", "leaks"]
+__all__ = ["column_owners", "leaking_columns", "leaks"]
 
 _OF_P = 0.5  # of P that a region must hold
 _OF_U = 0.02  # of U that it may hold, relative to P
@@ -39,8 +39,7 @@ def leaking_columns(plan: ColumnPlan, features: Any, codes: NDArray[np.int8]) ->
     codes : ndarray of shape (n,)
         PU labels.
     """
-    raw = features.shape[1] == len(plan.raw_names)
-    owners = [c.name for c in plan.columns for _ in range(len(c.raw_names) if raw else c.width)]
+    owners = column_owners(plan, features.shape[1])
     found = [owners[index] for index in leaks(features, codes)]
     names = list(dict.fromkeys(found))
     if names:
@@ -53,6 +52,12 @@ def leaking_columns(plan: ColumnPlan, features: Any, codes: NDArray[np.int8]) ->
             stacklevel=3,
         )
     return names
+
+
+def column_owners(plan: ColumnPlan, width: int) -> list[str]:
+    """Return the column that each feature comes from, in the raw or in the dense view."""
+    raw = width == len(plan.raw_names)
+    return [c.name for c in plan.columns for _ in range(len(c.raw_names) if raw else c.width)]
 
 
 def leaks(features: Any, codes: NDArray[np.int8]) -> NDArray[np.intp]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from nnpu.estimators.evaluation import prior_interval
@@ -153,11 +153,13 @@ def _result(
         prior |= {"low": interval.low, "high": interval.high}
         prior |= {"identified": estimate.identified, "message": estimate.message}
     found = None if job.holdout_ is None else job.holdout_.to_json()
+    test = job.classifier_.scar_test_
     return {
         "model": str(out),
         "sampling": job.sampling,
         "columns": job.columns_.to_json(),
         "prior": prior,
+        "labels": None if test is None else asdict(test),
         "held_out": found,
         "report": str(report or out / "report.html"),
         "command": command,

@@ -183,7 +183,7 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.leaks_ = leaking_columns(self.columns_, features, codes)
         known = known_answers(answers, batch, self.columns_, codes, self.sampling)
         self.classifier_ = fit_classifier(
-            classifier, features, codes, aside, groups=groups, answers=known, say=self._say
+            classifier, features, codes, aside, self.columns_, groups, known, say=self._say
         )
         self.n_labelled_ = int((codes[fitted] == 1).sum())
         self.n_unlabelled_ = int((codes[fitted] == 0).sum())
@@ -385,8 +385,9 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """Take on what people look for in a fitted classifier."""
         self.classes_ = classifier.classes_
         self.prior_, self.prior_estimate_ = classifier.prior_, classifier.prior_estimate_
-        widths = (c.width if c.kind == "matrix" else 1 for c in self.columns_.columns)
-        self.n_features_in_ = sum(widths)
+        self.n_features_in_ = sum(
+            c.width if c.kind == "matrix" else 1 for c in self.columns_.columns
+        )
 
     def _say(self, *lines: str) -> None:
         if self.verbose:

@@ -21,6 +21,7 @@ __all__ = [
     "ColumnFate",
     "calibration_section",
     "columns_section",
+    "labels_section",
     "metrics_section",
     "prior_section",
     "scores_section",
@@ -214,6 +215,11 @@ _HANGS = (
     "cannot prove it. Precision is proportional to it; recall does not depend on it. The table "
     "says what the same model is worth under another share; it follows the slider above."
 )
+
+
+def labels_section(message: str) -> Section:
+    """Return what the test of labels given at random says."""
+    return Section("labels", "Who was labelled", tag("p", message))
 
 
 def calibration_section(

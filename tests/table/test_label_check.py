@@ -1,0 +1,51 @@
+"""The test of labels given at random, as a fit of a table runs and reports it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nnpu import LinearPU, TablePU
+from nnpu.report.html import render
+from nnpu.table.label_check import UNTESTED, check_labels
+
+
+def table(slope, n=2000):
+    """Three in ten positive; "marker" tells the class, and drives the labels."""
+    rng = np.random.default_rng(0)
+    y = rng.random(n) < 0.3
+    frame = pd.DataFrame({"marker": rng.normal(2.5 * y, 1), "noise": rng.normal(size=n)})
+    frame["site"] = np.where(rng.random(n) < 0.5, "north", "south")
+    odds = np.exp(-1 + slope * (frame.marker - 2.5))
+    return frame, (y & (rng.random(n) < odds / (1 + odds))).astype(int)
+
+
+def fit(slope, prior, **changes):
+    return TablePU(prior, model=LinearPU(), **changes).fit(*table(slope))
+
+
+def test_a_given_prior_lets_labels_be_tested(capsys):
+    fair = fit(0.0, 0.3, verbose=1)
+    assert "nothing contradicts labels given at random" in capsys.readouterr().out
+    assert fair.classifier_.scar_test_.pvalue > 0.05
+    biased = fit(2.0, 0.3, verbose=1)
+    assert "clear cases are labelled too often, by marker" in capsys.readouterr().out
+    assert biased.classifier_.scar_test_.columns == ("marker",)
+    page = render(biased.report())
+    assert "Who was labelled" in page
+    assert "differ from others in: marker" in page
+
+
+def test_an_estimated_prior_does_not(capsys):
+    model = fit(0.0, "auto", verbose=1)
+    assert UNTESTED in capsys.readouterr().out
+    assert model.classifier_.scar_test_ is None
+    assert "Who was labelled" not in render(model.report())
+
+
+@pytest.mark.parametrize("features", [["a.png", "b.png"], np.zeros((2, 1))])
+def test_what_cannot_be_tested_is_not(features):
+    codes = np.array([1, 0], dtype=np.int8)
+    how = {"prior": 0.6, "sampling": "one-sample", "seed": 0}
+    assert check_labels(features, codes, ["x"], **how) is None
