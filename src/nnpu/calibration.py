@@ -39,6 +39,9 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 
+#: What a cut may lose against calling every row the more likely class, at an end of the interval.
+LOSS = 0.01
+
 
 def posterior(
     labelled_probability: ArrayLike,
@@ -208,8 +211,8 @@ def least_regret_cut(
 
     The regret of a cut under a prior is the accuracy by which it falls short of the best cut under
     that prior. It is convex in the prior, so that the ends of the interval decide. Where both ends
-    are on the same side of one half, only cuts count that lose nothing at either end against
-    calling every row the more likely class.
+    are on the same side of one half, only cuts count that lose at most .01 of accuracy at either
+    end against calling every row the more likely class.
 
     Parameters
     ----------
@@ -240,7 +243,7 @@ def least_regret_cut(
     side = np.sign(chances.mean(axis=1) - 0.5)
     if side[0] == side[1]:
         majority = gains[:, -1:] if side[0] > 0 else gains[:, :1]
-        regrets[(gains < majority - 1e-12).any(axis=0)] = np.inf
+        regrets[(gains < majority - LOSS).any(axis=0)] = np.inf
     regrets[1:-1][scores[1:] == scores[:-1]] = np.inf  # equal scores stay together
     k = int(np.argmin(regrets))
     if k == 0:

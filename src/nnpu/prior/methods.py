@@ -25,9 +25,9 @@ Limits = tuple[float, float, float]
 Method = Callable[[FloatArray, FloatArray, np.random.Generator, float | None], Limits]
 Estimator = Callable[[FloatArray, FloatArray, np.random.Generator], float]
 
-#: The weight of the posterior outside of each limit, with no positives and with `MANY`: what made
-#: nine of ten intervals hold on real tables (docs/prior.md).
-TAILS, MANY = (0.08, 0.165), 400
+#: The weight of the posterior below and above the interval, given `MANY` positives or more; half of
+#: that with none. These made nine of ten intervals hold on real tables (docs/prior.md).
+BELOW, ABOVE, MANY = 0.28, 0.165, 400
 
 #: The weight of the largest mixture proportion in the estimate.
 BOUND = 0.2
@@ -47,8 +47,8 @@ def _overlap(
     posterior = mixture_posterior(scores_p, scores_u, labelled)
     bound = best_bin(scores_p, scores_u)
     share = min(posterior.mean + BOUND * (bound - posterior.mean), bound)
-    tail = float(np.interp(scores_p.size, (0, MANY), TAILS))
-    low, high = posterior.quantile(tail), posterior.quantile(1 - tail)
+    part = float(np.interp(scores_p.size, (0, MANY), (0.5, 1)))
+    low, high = posterior.quantile(part * BELOW), posterior.quantile(1 - part * ABOVE)
     high = min(high, best_bin_interval(scores_p, scores_u, rng)[1])
     return share, min(low, share), max(high, share)
 

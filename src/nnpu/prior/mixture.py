@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 __all__ = ["Posterior", "mixture_posterior"]
 
 #: Real scores follow neither shape exactly: no sample says more than this many rows would.
-MODEL_ROWS = 300
+MODEL_ROWS = 200
 
 #: Rows of P in a cell, and the least and the greatest number of cells.
 ROWS_PER_CELL, FEWEST_CELLS, MOST_CELLS = 10, 10, 30
 
 #: Medians and spreads, on the logarithmic scale, of what real tables show.
-DISTANCE, SPREAD, CONCENTRATION = (1.0, 0.65), (1.0, 0.15), (3.5, 1.1)
+DISTANCE, SPREAD, CONCENTRATION = (0.8, 0.8), (1.0, 0.15), (2.0, 1.1)
 
 _SHARES = np.sin(np.pi / 2 * (np.arange(120) + 0.5) / 120) ** 2  # finer towards 0 and 1
 
@@ -65,9 +65,9 @@ def mixture_posterior(
 ) -> Posterior:
     """Return the posterior over the share of positives in U.
 
-    What is known of the share before the rows are seen: if P and U are one sample, any share of
-    the positives may have got a label, one as likely as another. If P was collected separately,
-    the share follows the beta law with parameters ½ and 1.
+    What is assumed before the rows are seen: if P and U are one sample, the share of the positives
+    that got a label follows the beta law with parameters 1 and 1.3, which is nearly uniform. If P
+    was collected separately, the share of positives follows the one with 0.5 and 0.7.
 
     Parameters
     ----------
@@ -100,10 +100,15 @@ def mixture_posterior(
 def _log_before(labelled: float | None) -> FloatArray:
     """Return the log prior of the grid, whose points have the beta law with ½ and ½."""
     if labelled is None:
-        half: FloatArray = np.log(1 - _SHARES) / 2
-        return half
-    population = labelled + (1 - labelled) * _SHARES  # uniform in labelled / population
-    log: FloatArray = np.log(_SHARES * (1 - _SHARES)) / 2 - 2 * np.log(population)
+        apart: FloatArray = 0.2 * np.log(1 - _SHARES)
+        return apart
+    population = labelled + (1 - labelled) * _SHARES
+    # The density of labelled / population, times its slope, over the density of the grid.
+    log: FloatArray = (
+        0.3 * np.log(1 - labelled / population)
+        - 2 * np.log(population)
+        + np.log(_SHARES * (1 - _SHARES)) / 2
+    )
     return log
 
 

@@ -37,6 +37,9 @@ N_FOLDS = 5
 #: At most so many rows of P, and of U, make an estimate; more would say hardly anything new.
 MOST_ROWS = 20_000
 
+#: With more columns than this, extremely randomised trees take the place of splines.
+WIDE = 50
+
 #: With fewer different rows than this share of U, equal rows are chance and no copies.
 DIFFERENT = 0.8
 
@@ -125,9 +128,10 @@ def some_rows(
 def default_model(x: Any, *, random_state: int | None = None) -> Any:
     """Return the classifier that makes the scores when none is given.
 
-    Dense features: the mean probability of small boosted trees (LightGBM) and of extremely
-    randomised trees, which err in different ways; classes are weighted to equal shares. Sparse
-    ones: logistic regression. Chosen by the measurements in ``docs/prior.md``.
+    The mean probability of two models that err in different ways, with classes weighted to equal
+    shares: small boosted trees (LightGBM), and logistic regression on splines of the columns or,
+    where there are more than 50, extremely randomised trees. Sparse features: logistic regression.
+    Chosen by the measurements in ``docs/prior.md``.
 
     Parameters
     ----------
@@ -140,7 +144,7 @@ def default_model(x: Any, *, random_state: int | None = None) -> Any:
     --------
     >>> import numpy as np
     >>> [name for name, _ in default_model(np.zeros((100, 3))).estimators]
-    ['boosted', 'random']
+    ['boosted', 'splines']
     """
     from sklearn.ensemble import ExtraTreesClassifier, VotingClassifier
     from sklearn.linear_model import LogisticRegression
@@ -148,17 +152,33 @@ def default_model(x: Any, *, random_state: int | None = None) -> Any:
     if sp.issparse(x):
         return LogisticRegression(max_iter=300, class_weight="balanced")
     leaf = int(np.clip(x.shape[0] // 20, 1, 10))
-    trees = [
-        (
-            "random",
-            ExtraTreesClassifier(
-                80, min_samples_leaf=leaf, class_weight="balanced", random_state=random_state
-            ),
+    models: list[tuple[str, Any]] = [("splines", _splines(x.shape[0]))]
+    if x.shape[1] > WIDE:
+        trees = ExtraTreesClassifier(
+            80, min_samples_leaf=leaf, class_weight="balanced", random_state=random_state
         )
-    ]
+        models = [("random", trees)]
     if (boosted := _boosted(leaf, random_state)) is not None:
-        trees.insert(0, ("boosted", boosted))
-    return VotingClassifier(trees, voting="soft")
+        models.insert(0, ("boosted", boosted))
+    return VotingClassifier(models, voting="soft")
+
+
+def _splines(n: int) -> Any:
+    """Return logistic regression on quadratic splines of the ranks of each column."""
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import QuantileTransformer, SplineTransformer, StandardScaler
+
+    return make_pipeline(
+        SimpleImputer(strategy="median", keep_empty_features=True),
+        QuantileTransformer(  # of the rows of a fold, which are fewer
+            n_quantiles=int(np.clip(n // 4, 2, 100)), subsample=5000, random_state=0
+        ),
+        SplineTransformer(5, degree=2, include_bias=False),
+        StandardScaler(),
+        LogisticRegression(C=0.01, class_weight="balanced", max_iter=300),
+    )
 
 
 def _boosted(leaf: int, random_state: int | None) -> Any:
