@@ -189,13 +189,18 @@ def test_least_regret_cut_equates_the_losses_at_both_ends():
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_least_regret_cut_hardly_loses_against_the_more_likely_class(sign):
-    """At the far end no row is worth flagging (or leaving out): each costs at least .75."""
+def test_least_regret_cut_never_loses_against_the_more_likely_class(sign):
+    """At the far end no row is worth flagging (or leaving out); under a guard some rows are."""
     scores = np.linspace(-1, 1, 401)
     far, near = ScoreCalibration(1.0, -3.0 * sign), ScoreCalibration(1.0, -0.6 * sign)
     cut = least_regret_cut(scores, *((far, near) if sign > 0 else (near, far)))
-    wrong = (scores > cut) == (sign > 0)
-    assert 0 < wrong.mean() < 0.01 / 0.75
+    assert ((scores > cut) == (sign < 0)).all()
+    guards = (ScoreCalibration(1.0, -0.9 * sign),) * 2
+    cut = least_regret_cut(scores, *((far, near) if sign > 0 else (near, far)), guards)
+    gain = np.cumsum(2 * guards[0](np.sort(sign * scores)[::-1] * sign) - 1) * sign
+    flagged = int(((scores > cut) == (sign > 0)).sum())
+    assert flagged > 0
+    assert gain[flagged - 1] >= -1e-9
 
 
 def test_least_regret_cut_keeps_equal_scores_together():

@@ -156,7 +156,7 @@ def test_estimate_goes_on_without_lightgbm(monkeypatch):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     with pytest.warns(UserWarning, match="LightGBM cannot be loaded"):
         model = default_model(np.zeros((100, 2)))
-    assert [name for name, _ in model.estimators] == ["random"]
+    assert [name for name, _ in model.estimators] == ["splines"]
 
 
 def test_estimate_stored_before_there_was_an_upper_bound_loads():

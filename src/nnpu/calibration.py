@@ -1,7 +1,7 @@
 """Scores to probabilities, probabilities to cuts, without negatives.
 
 Pure functions of NumPy arrays. Scores must come from rows that the model was not fitted to. The
-population is U in the two-sample setting and P ∪ U in the one-sample setting, as everywhere.
+population is U (two-sample) or P ∪ U (one-sample).
 """
 
 from __future__ import annotations
@@ -38,9 +38,6 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
-
-#: What a cut may lose against calling every row the more likely class, at an end of the interval.
-LOSS = 0.01
 
 
 def posterior(
@@ -205,14 +202,17 @@ def threshold_at_prior(
 
 
 def least_regret_cut(
-    population: ArrayLike, at_low: ScoreCalibration, at_high: ScoreCalibration
+    population: ArrayLike,
+    at_low: ScoreCalibration,
+    at_high: ScoreCalibration,
+    guards: tuple[ScoreCalibration, ...] = (),
 ) -> float:
     """Return the cut that can lose least accuracy while the prior is somewhere in an interval.
 
     The regret of a cut under a prior is the accuracy by which it falls short of the best cut under
     that prior. It is convex in the prior, so that the ends of the interval decide. Where both ends
-    are on the same side of one half, only cuts count that lose at most .01 of accuracy at either
-    end against calling every row the more likely class.
+    are on the same side of one half, only cuts count that lose nothing against calling every row
+    the more likely class: under the priors of `guards`, or at both ends.
 
     Parameters
     ----------
@@ -236,26 +236,26 @@ def least_regret_cut(
     1.5
     """
     scores = np.sort(as_vector(population, "population", "least_regret_cut"))[::-1]
-    chances = np.array([at_low(scores), at_high(scores)])
-    # What flagging the k highest rows gains in accuracy over flagging none, (2, n + 1)
-    gains = np.pad(np.cumsum(2 * chances - 1, axis=1), ((0, 0), (1, 0))) / scores.size
+    gains = _gains(scores, (at_low, at_high))
     regrets = (gains.max(axis=1, keepdims=True) - gains).max(axis=0)
-    side = np.sign(chances.mean(axis=1) - 0.5)
-    if side[0] == side[1]:
-        majority = gains[:, -1:] if side[0] > 0 else gains[:, :1]
-        regrets[(gains < majority - LOSS).any(axis=0)] = np.inf
+    everybody = gains[:, -1]  # what flagging all rows gains over flagging none
+    if (everybody > 0).all() or (everybody < 0).all():
+        gains = _gains(scores, guards or (at_low, at_high))
+        majority = gains[:, -1:] if everybody[0] > 0 else gains[:, :1]
+        regrets[(gains < majority - 1e-12).any(axis=0)] = np.inf
     regrets[1:-1][scores[1:] == scores[:-1]] = np.inf  # equal scores stay together
     k = int(np.argmin(regrets))
     if k == 0:
-        return max(float(scores[0]), _half(at_low))
+        return max(float(scores[0]), -at_low.intercept / max(at_low.slope, 1e-9))
     if k == scores.size:
-        return min(float(np.nextafter(scores[-1], -np.inf)), _half(at_high))
+        return float(np.nextafter(scores[-1], -np.inf))
     return float((scores[k - 1] + scores[k]) / 2)
 
 
-def _half(calibration: ScoreCalibration) -> float:
-    """Return the score with even odds; any will do if all have the same odds."""
-    return -calibration.intercept / calibration.slope if calibration.slope > 0 else 0.0
+def _gains(scores: FloatArray, calibrations: tuple[ScoreCalibration, ...]) -> FloatArray:
+    """Return the accuracy that flagging the k highest rows gains, for k = 0 to n."""
+    gains: FloatArray = np.array([np.cumsum(2 * each(scores) - 1) for each in calibrations])
+    return np.pad(gains, ((0, 0), (1, 0))) / scores.size
 
 
 class Threshold(NamedTuple):

@@ -37,7 +37,7 @@ __all__ = [
     "calibration",
     "check_calibration",
     "check_finite",
-    "prior_ends",
+    "cut_priors",
     "shifted",
     "threshold",
 ]
@@ -103,18 +103,21 @@ def _least_regret(
 ) -> float:
     one_sample = classifier.sampling == "one-sample"
     population = np.concatenate([scores_p, scores_u]) if one_sample else scores_u
-    ends = prior_ends(classifier, scores_p.size / population.size if one_sample else 0.0)
-    fitted = (
-        fit_calibration(scores_p, scores_u, prior=end, sampling=classifier.sampling) for end in ends
+    priors = cut_priors(classifier, scores_p.size / population.size if one_sample else 0.0)
+    low, high, *guards = (
+        fit_calibration(scores_p, scores_u, prior=prior, sampling=classifier.sampling)
+        for prior in priors
     )
-    return least_regret_cut(population, *fitted)
+    return least_regret_cut(population, low, high, tuple(guards))
 
 
-def prior_ends(classifier: BasePUClassifier, labelled: float) -> tuple[float, float]:
-    """Return the limits of the prior's interval, as far inside of (labelled share, 1) as it goes.
+def cut_priors(classifier: BasePUClassifier, labelled: float) -> tuple[float, ...]:
+    """Return the priors that decide the cut of least regret.
 
-    The estimate is of P ∪ U; known negatives make the classifier's prior a part of it. A prior
-    that was given is both limits.
+    The limits of the prior's interval, as far inside of (labelled share, 1) as it goes, and for
+    the guard against losing to the more likely class the priors half-way from the estimate to
+    these limits: at the limits themselves it would flag hardly any row (docs/prior.md). The
+    estimate is of P ∪ U; known negatives make the classifier's prior a part of it.
     """
     estimate, prior = classifier.prior_estimate_, classifier.prior_
     if estimate is None:
@@ -123,7 +126,8 @@ def prior_ends(classifier: BasePUClassifier, labelled: float) -> tuple[float, fl
     low, high = (
         min(max(end * scale, labelled + room), 1 - room) for end in (estimate.low, estimate.high)
     )
-    return min(low, prior), max(high, prior)
+    low, high = min(low, prior), max(high, prior)
+    return low, high, (low + prior) / 2, (high + prior) / 2
 
 
 def shifted(classifier: Classifier, new_prior: float) -> Classifier:

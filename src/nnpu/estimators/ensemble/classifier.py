@@ -37,7 +37,7 @@ from nnpu.estimators.ensemble.rules import excluded
 from nnpu.estimators.ensemble.task import Task
 from nnpu.estimators.ensemble.trials import Folds, Trial, make_folds, p_against_u, refit, try_member
 from nnpu.estimators.ensemble.weights import calibrated, find_weights
-from nnpu.estimators.threshold_choice import prior_ends
+from nnpu.estimators.threshold_choice import cut_priors
 from nnpu.parameters import InputError, ParameterError, check_choice, check_count, shown
 from nnpu.terminal import status
 
@@ -345,9 +345,11 @@ class EnsemblePU(BasePUClassifier):
         self.threshold_ = -intercept / slope
         if self.prior_estimate_ is not None:
             population = log_odds if self.sampling == "one-sample" else log_odds[s == 0]
-            ends = prior_ends(self, float(s.mean()) if self.sampling == "one-sample" else 0.0)
-            fitted = (calibrated(log_odds, s, end, self.sampling) for end in ends)
-            self.threshold_ = least_regret_cut(population, *(ScoreCalibration(*f) for f in fitted))
+            low, high, *guards = (
+                ScoreCalibration(*calibrated(log_odds, s, prior, self.sampling))
+                for prior in cut_priors(self, s.mean() if self.sampling == "one-sample" else 0.0)
+            )
+            self.threshold_ = least_regret_cut(population, low, high, tuple(guards))
         if p_against_u(log_odds, s) <= 0.5:
             warnings.warn(
                 "Out of fold, labelled rows score no higher than unlabelled ones: nothing was "
