@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from nnpu.ambient import plain_torch
-from nnpu.losses import Loss, get_loss
 from nnpu.parameters import ParameterError
 
 if TYPE_CHECKING:
@@ -183,7 +181,6 @@ class PUObjective:
         )
         check_boosted_loss(loss, owner)
 
-    @plain_torch()
     def round(self, scores: ArrayLike, s: ArrayLike) -> Round:
         """Return gradient, curvature and risk at these scores.
 
@@ -194,7 +191,15 @@ class PUObjective:
         s : array-like of shape (n,)
             PU labels: 1 labelled positive, 0 unlabelled, −1 known negative.
         """
+        from nnpu.ambient import plain_torch
+
+        with plain_torch():
+            return self._round(scores, s)
+
+    def _round(self, scores: ArrayLike, s: ArrayLike) -> Round:
         import torch
+
+        from nnpu.losses import Loss
 
         if self.objective.risk.name == "kl":
             prior, sampling = self.objective.prior, self.objective.sampling
@@ -255,6 +260,8 @@ def check_boosted_loss(loss: Any, owner: str) -> None:
     {'logistic', 'sigmoid'}: the curvature rests on |l''| <= |l'|. Got 'ramp' instead; PUClassifier
     takes any loss.
     """
+    from nnpu.losses import get_loss
+
     if get_loss(loss, owner=owner).name not in BOOSTED_LOSSES:
         raise ParameterError(
             f"The 'loss' parameter of {owner} must be a str among "

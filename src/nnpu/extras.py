@@ -1,11 +1,15 @@
-"""Optional packages: imported when they are needed, or an error that says how to get them."""
+"""Imported when needed: optional packages, and the modules behind a package's public names."""
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["need"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["lazy_names", "need"]
 
 
 def need(package: str, *, extra: str, owner: str) -> Any:
@@ -36,3 +40,30 @@ def need(package: str, *, extra: str, owner: str) -> Any:
             f"{owner} needs the package {package!r}, which is not installed. Install it with: "
             f"pip install 'nnpu[{extra}]'"
         ) from error
+
+
+def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a package's ``__getattr__`` (PEP 562) that imports a public name on first use.
+
+    Parameters
+    ----------
+    package : str
+        The package.
+    homes : mapping of str to str
+        The module of each name, inside of the package.
+
+    Examples
+    --------
+    >>> lazy_names("xml", {"parse": "sax"})("parse").__module__
+    'xml.sax'
+    """
+
+    def find(name: str) -> Any:
+        if name in homes:
+            return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+        if name.isidentifier() and not name.startswith("_"):  # a module of the package itself
+            with suppress(ModuleNotFoundError):
+                return importlib.import_module(f"{package}.{name}")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return find

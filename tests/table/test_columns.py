@@ -11,8 +11,9 @@ import pytest
 from nnpu.data.streams import Batch
 from nnpu.parameters import InputError
 from nnpu.table.columns import ColumnPlan, fit_columns, label_codes
-from nnpu.table.columns.column_kinds import Category, Number
+from nnpu.table.columns.categories import Category
 from nnpu.table.columns.guess import fit_column
+from nnpu.table.columns.numbers import Number
 
 
 def column(cells, name="c", rows=None):

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from nnpu.parameters import InputError
-from nnpu.table.columns.column_kinds import KINDS, Date
+from nnpu.table.columns.column_kinds import kind_named
+from nnpu.table.columns.dates import Date
 from nnpu.table.columns.guess import fit_column
 from nnpu.table.columns.spellings import spelled_dates
 
@@ -169,4 +170,4 @@ def test_the_dense_view_has_no_gaps_and_a_circle_for_months():
     np.testing.assert_allclose(sine, [0.5, -0.5], atol=1e-6)  # 30° and 210°
     np.testing.assert_allclose(cosine, [np.sqrt(0.75), -np.sqrt(0.75)], atol=1e-6)
     assert block[2].tolist() == [0] * (fitted.width - 1) + [1]
-    assert KINDS["date"] is Date
+    assert kind_named("date") is Date

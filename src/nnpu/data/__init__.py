@@ -9,24 +9,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nnpu.data.csr import read_csr, write_csr
-from nnpu.data.dataset import Dataset
-from nnpu.data.example import example_table
-from nnpu.data.folds import PUStratifiedKFold
-from nnpu.data.parquet import ParquetRows
-from nnpu.data.sampling import (
-    CensoredSample,
-    PUSample,
-    negative_count,
-    sample_censored,
-    sample_pu,
-)
-from nnpu.data.tables import Table, read_table
+from nnpu.extras import lazy_names
 from nnpu.parameters import check_choice
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
+
+    from nnpu.data.csr import read_csr, write_csr
+    from nnpu.data.dataset import Dataset
+    from nnpu.data.example import example_table
+    from nnpu.data.folds import PUStratifiedKFold
+    from nnpu.data.parquet import ParquetRows
+    from nnpu.data.sampling import (
+        CensoredSample,
+        PUSample,
+        negative_count,
+        sample_censored,
+        sample_pu,
+    )
+    from nnpu.data.tables import Table, read_table
 
 __all__ = [
     "DATASETS",
@@ -45,6 +47,25 @@ __all__ = [
     "sample_pu",
     "write_csr",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "CensoredSample": "sampling",
+        "Dataset": "dataset",
+        "PUSample": "sampling",
+        "PUStratifiedKFold": "folds",
+        "ParquetRows": "parquet",
+        "Table": "tables",
+        "example_table": "example",
+        "negative_count": "sampling",
+        "read_csr": "csr",
+        "read_table": "tables",
+        "sample_censored": "sampling",
+        "sample_pu": "sampling",
+        "write_csr": "csr",
+    },
+)
 
 DATASETS: tuple[str, ...] = ("digits", "mnist", "epsilon", "20news", "cifar10")
 

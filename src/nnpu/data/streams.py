@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nnpu.data.csvfile import read_batches
-from nnpu.data.parquet import check_parquet, open_parquet
 from nnpu.data.tables import check_file, is_text, read_table, table_reader
 from nnpu.parameters import InputError, check_choice
 
@@ -156,6 +155,8 @@ def _numbered(batches: Iterator[Any], source: Path) -> Iterator[Batch]:
 
 
 def _parquet_batches(source: Path) -> Iterator[Any]:
+    from nnpu.data.parquet import check_parquet, open_parquet
+
     for path in check_parquet(source):
         with open_parquet(path) as file:
             for batch in file.iter_batches(batch_size=_ROWS):

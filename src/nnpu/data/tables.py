@@ -11,8 +11,6 @@ import numpy as np
 
 from nnpu.data.archives import check_unpacked, open_text
 from nnpu.data.csvfile import read_typed
-from nnpu.data.formats import read_arrow, read_excel, read_json
-from nnpu.data.parquet import check_parquet, open_parquet, parquet_files
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -97,6 +95,8 @@ def check_file(source: Path) -> Callable[[Path], dict[str, Any]]:
     A folder is one of Parquet files.
     """
     if source.is_dir():
+        from nnpu.data.parquet import parquet_files
+
         parquet_files(source)
         return _read_parquet
     reader = _reader(source)
@@ -116,7 +116,13 @@ def table_reader(source: Path) -> Callable[[Path], Any] | None:
     """Return what reads a file whole as a pyarrow table, if its name says that it is one."""
     if source.is_dir():
         return None
-    return next((read for ends, read in _TABLES if _bare(source).endswith(ends)), None)
+    name = next((read for ends, read in _TABLES.items() if _bare(source).endswith(ends)), None)
+    if name is None:
+        return None
+    from nnpu.data import formats
+
+    reader: Callable[[Path], Any] = getattr(formats, name)
+    return reader
 
 
 def _bare(source: Path) -> str:
@@ -158,6 +164,8 @@ def _read_whole(source: Path) -> dict[str, Any]:
 
 def _read_parquet(source: Path) -> dict[str, Any]:
     import pyarrow as pa
+
+    from nnpu.data.parquet import check_parquet, open_parquet
 
     tables = []
     for path in check_parquet(source):
@@ -227,14 +235,15 @@ def _packed(ends: tuple[str, ...]) -> tuple[str, ...]:
 _MOST_FEATURES = 2**31 - 1
 _TEXT = (".svm", ".libsvm", ".svmlight")
 _SEPARATED = (".csv", ".tsv", ".tab", ".txt")
-_TABLES: tuple[tuple[tuple[str, ...], Callable[[Path], Any]], ...] = (
-    ((".json", ".jsonl", ".ndjson"), read_json),
-    ((".feather", ".arrow", ".ipc"), read_arrow),
-    ((".xlsx", ".xlsm"), read_excel),
-)
+_JSON = (".json", ".jsonl", ".ndjson")
+_TABLES: dict[tuple[str, ...], str] = {  # by the names of functions in nnpu.data.formats
+    _JSON: "read_json",
+    (".feather", ".arrow", ".ipc"): "read_arrow",
+    (".xlsx", ".xlsm"): "read_excel",
+}
 _READERS: tuple[tuple[tuple[str, ...], Callable[[Path], dict[str, Any]]], ...] = (
     (_packed(_SEPARATED), _read_csv),
-    *(((_packed(ends) if read is read_json else ends), _read_whole) for ends, read in _TABLES),
+    *(((_packed(ends) if ends is _JSON else ends), _read_whole) for ends in _TABLES),
     ((".parquet",), _read_parquet),
     ((".npy",), _read_npy),
     ((".npz",), _read_npz),

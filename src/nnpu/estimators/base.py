@@ -19,10 +19,7 @@ from sklearn.utils.validation import (
 
 from nnpu import metrics
 from nnpu.calibration import ScoreCalibration
-from nnpu.estimators import threshold_choice
-from nnpu.estimators._offset import offset_from_json, offset_to_json
-from nnpu.estimators.features import prior_rows, rows_of, validate
-from nnpu.estimators.labels import encode, fit_groups, fit_labels, stored_classes
+from nnpu.estimators import labels, threshold_choice
 from nnpu.estimators.notebook import NotebookBox
 from nnpu.parameters import ParameterError, check_count, check_prior, check_sampling
 from nnpu.prior import PriorEstimate, estimate_prior
@@ -86,8 +83,8 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         """
         self._check_parameters()
         X, s = self._validate(X, y)
-        self.classes_, codes = fit_labels(s)
-        self._groups = fit_groups(groups, len(codes), type(self).__name__)
+        self.classes_, codes = labels.fit_labels(s)
+        self._groups = labels.fit_groups(groups, len(codes), type(self).__name__)
         self._known_negatives = bool(np.any(codes == -1))
         self._check_labels(codes)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -250,6 +247,8 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
 
         Or scores made by models that have not seen these rows, and None.
         """
+        from nnpu.estimators.features import prior_rows, rows_of
+
         p, u = prior_rows(X, codes, seed)
         groups = None if self._groups is None else (self._groups[p], self._groups[u])
         return rows_of(X, p), rows_of(X, u), groups
@@ -260,7 +259,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         return above
 
     def _encode(self, values: Any, y: Any) -> Labels:
-        codes = encode(y, self.classes_, known_negatives=self._known_negatives)
+        codes = labels.encode(y, self.classes_, known_negatives=self._known_negatives)
         check_consistent_length(values, codes)
         return codes
 
@@ -292,6 +291,8 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
             "threshold": self.threshold_,
         }
         if self._offset is not None:
+            from nnpu.estimators._offset import offset_to_json
+
             fitted["offset"] = offset_to_json(self._offset)
         if self.prior_estimate_ is not None:
             fitted["prior_estimate"] = self.prior_estimate_.stored()
@@ -304,13 +305,16 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     ) -> None:
         """Take on what `_state` gave."""
         owner = type(self).__name__
-        self.classes_ = stored_classes(fitted["classes"], fitted["classes_dtype"])
+        self.classes_ = labels.stored_classes(fitted["classes"], fitted["classes_dtype"])
         self._known_negatives = fitted["known_negatives"] is True
         self.prior_ = check_prior(fitted["prior"], owner)
         estimate = fitted.get("prior_estimate")
         self.prior_estimate_ = None if estimate is None else PriorEstimate.from_stored(estimate)
         self.n_features_in_ = check_count("n_features", fitted["n_features"], owner)
-        self._offset = offset_from_json(fitted.get("offset"), self.n_features_in_)
+        if "offset" in fitted:
+            from nnpu.estimators._offset import offset_from_json
+
+            self._offset = offset_from_json(fitted["offset"], self.n_features_in_)
         # Folders from before there was a calibration have none.
         calibration = fitted.get("calibration", {"slope": 1.0, "intercept": 0.0})
         self.calibration_ = threshold_choice.check_calibration(**calibration)
@@ -335,6 +339,8 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
 
     def _validate(self, X: Any, s: Any = "no_validation") -> Any:
         """Check features (and labels) as scikit-learn does; what is in memory becomes float32."""
+        from nnpu.estimators.features import validate
+
         return validate(self, X, s)
 
     def _allows_any_shape(self) -> bool:
@@ -361,12 +367,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
             and self.prior != "auto"
             and float(self.prior) <= share
         ):
-            raise ParameterError(
-                f"The 'prior' parameter of {type(self).__name__} must be greater than the share of "
-                f"labelled rows, {share:.4g}, when sampling='one-sample': the labelled rows are "
-                f"part of the positives. Got {self.prior!r} instead; if the positives were "
-                "collected separately from the unlabelled rows, use sampling='two-sample'."
-            )
+            raise labels.prior_too_small(self.prior, share, type(self).__name__)
         if self._known_negatives and (reason := self._ignores_negatives()):
             warnings.warn(
                 f"{np.sum(codes == -1)} known negatives are not used by {reason}",

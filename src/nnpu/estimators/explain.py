@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from nnpu.estimators.trees import BoostedPU
 from nnpu.parameters import InputError, check_choice, check_count
 
 if TYPE_CHECKING:
@@ -240,8 +239,9 @@ def contributions(
     rows = _matrix(classifier, X)
     other = rows if background is None else _matrix(classifier, background)
     names = _names(classifier, rows.shape[1])
-    if isinstance(classifier, BoostedPU):
-        return Contributions(*_along_paths(classifier.forest_, rows, other), names)
+    forest = getattr(classifier, "forest_", None)
+    if forest is not None:  # BoostedPU
+        return Contributions(*_along_paths(forest, rows, other), names)
 
     def score(part: NDArray[Any]) -> NDArray[np.float64]:
         return classifier._scores(part).astype(np.float64)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import column_or_1d
 
 from nnpu.parameters import InputError, ParameterError
 
-__all__ = ["encode", "fit_groups", "fit_labels", "stored_classes"]
+__all__ = ["encode", "fit_groups", "fit_labels", "prior_too_small", "stored_classes"]
 
 Labels = NDArray[np.int8]
 
@@ -104,6 +104,16 @@ def _not_two(values: NDArray[Any]) -> str:
         f"{start}: the labels s must have two values, labelled and unlabelled, or be exactly "
         "-1 (known negative), 0 (unlabelled) and 1 (labelled positive). "
         f"Got {len(values)} instead: {shown}."
+    )
+
+
+def prior_too_small(prior: Any, share: float, owner: str) -> ParameterError:
+    """Return the error for a prior that is no greater than the share of labelled rows."""
+    return ParameterError(
+        f"The 'prior' parameter of {owner} must be greater than the share of labelled rows, "
+        f"{share:.4g}, when sampling='one-sample': the labelled rows are part of the positives. "
+        f"Got {prior!r} instead; if the positives were collected separately from the unlabelled "
+        "rows, use sampling='two-sample'."
     )
 
 

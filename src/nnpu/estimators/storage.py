@@ -22,11 +22,9 @@ import numpy as np
 import safetensors.numpy
 
 from nnpu import __version__
-from nnpu.estimators.untrusted import all_finite, parse_json, read_file, read_tensors
 from nnpu.files import TEMPORARY_PREFIX, sync
 from nnpu.launch import is_first
 from nnpu.parameters import InputError
-from nnpu.risk import RISKS, Risk
 
 if TYPE_CHECKING:
     import os
@@ -261,6 +259,8 @@ def _place(folder: Path) -> Path:
 
 def _read_checked(folder: Path) -> tuple[bytes, bytes]:
     """Return the raw weights and configuration after their checksums were found right."""
+    from nnpu.estimators.untrusted import read_file
+
     folder = _place(folder)
     weights, text, sums = (
         read_file(folder / name, _LARGEST[name]) for name in (_WEIGHTS, _CONFIG, _SUMS)
@@ -277,6 +277,8 @@ def _read_checked(folder: Path) -> tuple[bytes, bytes]:
 
 
 def _parse(folder: Path, text: bytes) -> dict[str, Any]:
+    from nnpu.estimators.untrusted import parse_json
+
     try:
         config = parse_json(text)
     except ValueError as error:
@@ -294,6 +296,8 @@ def _parse(folder: Path, text: bytes) -> dict[str, Any]:
 
 
 def _tensors(folder: Path, content: bytes) -> dict[str, NDArray[Any]]:
+    from nnpu.estimators.untrusted import all_finite, read_tensors
+
     try:
         tensors = read_tensors(content)
     except ValueError as error:
@@ -308,8 +312,8 @@ def _plain_parameters(classifier: BasePUClassifier) -> dict[str, Any]:
     """The parameters that JSON can say; a `Risk` with its fields."""
     plain: dict[str, Any] = {}
     for name, value in classifier.get_params(deep=False).items():
-        if isinstance(value, Risk):
-            plain[name] = {"name": value.name, **vars(value)}
+        if name == "risk" and not isinstance(value, str):
+            plain |= _plain_risk(value)
         elif isinstance(value, np.generic):
             plain[name] = value.item()
         elif value is None or isinstance(value, str | int | float | bool):
@@ -319,10 +323,18 @@ def _plain_parameters(classifier: BasePUClassifier) -> dict[str, Any]:
     return plain
 
 
+def _plain_risk(risk: Any) -> dict[str, Any]:
+    from nnpu.risk import Risk
+
+    return {"risk": {"name": risk.name, **vars(risk)}} if isinstance(risk, Risk) else {}
+
+
 def _parameters(plain: dict[str, Any]) -> dict[str, Any]:
     parameters = dict(plain)
     risk = parameters.get("risk")
     if isinstance(risk, dict):
+        from nnpu.risk import RISKS
+
         fields = dict(risk)
         parameters["risk"] = type(RISKS[fields.pop("name")])(**fields)
     return parameters

@@ -6,25 +6,32 @@ codes are refused) and assumes that labelled positives are a random sample of al
 an accuracy above 1 or a precision of 1.3 says that the prior, or that assumption, is wrong.
 """
 
-from nnpu.metrics.bins import reliability_table, score_table
-from nnpu.metrics.estimates import (
-    METRICS,
-    lee_liu_score,
-    pu_accuracy,
-    pu_f1,
-    pu_precision,
-    pu_recall,
-    pu_roc_auc,
-    pu_zero_one_risk,
-)
-from nnpu.metrics.intervals import contradiction, interval
-from nnpu.metrics.propensity import (
-    PropensityMetrics,
-    propensity_metrics,
-    propensity_weights,
-)
-from nnpu.metrics.scorers import SCORERS, PUScorer, make_pu_scorer
-from nnpu.metrics.thresholds import possible_prior, threshold_grid, threshold_table
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nnpu.extras import lazy_names
+
+if TYPE_CHECKING:
+    from nnpu.metrics.bins import reliability_table, score_table
+    from nnpu.metrics.estimates import (
+        METRICS,
+        lee_liu_score,
+        pu_accuracy,
+        pu_f1,
+        pu_precision,
+        pu_recall,
+        pu_roc_auc,
+        pu_zero_one_risk,
+    )
+    from nnpu.metrics.intervals import contradiction, interval
+    from nnpu.metrics.propensity import (
+        PropensityMetrics,
+        propensity_metrics,
+        propensity_weights,
+    )
+    from nnpu.metrics.scorers import SCORERS, PUScorer, make_pu_scorer
+    from nnpu.metrics.thresholds import possible_prior, threshold_grid, threshold_table
 
 __all__ = [
     "METRICS",
@@ -49,3 +56,30 @@ __all__ = [
     "threshold_grid",
     "threshold_table",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "METRICS": "estimates",
+        "PUScorer": "scorers",
+        "PropensityMetrics": "propensity",
+        "SCORERS": "scorers",
+        "contradiction": "intervals",
+        "interval": "intervals",
+        "lee_liu_score": "estimates",
+        "make_pu_scorer": "scorers",
+        "possible_prior": "thresholds",
+        "propensity_metrics": "propensity",
+        "propensity_weights": "propensity",
+        "pu_accuracy": "estimates",
+        "pu_f1": "estimates",
+        "pu_precision": "estimates",
+        "pu_recall": "estimates",
+        "pu_roc_auc": "estimates",
+        "pu_zero_one_risk": "estimates",
+        "reliability_table": "bins",
+        "score_table": "bins",
+        "threshold_grid": "thresholds",
+        "threshold_table": "thresholds",
+    },
+)

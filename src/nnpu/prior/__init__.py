@@ -1,11 +1,18 @@
 """Class-prior estimation: positives and unlabelled data in, a share with an interval out."""
 
-from nnpu.prior.curve import RatioCurve
-from nnpu.prior.estimate import estimate_prior
-from nnpu.prior.methods import METHODS
-from nnpu.prior.result import PriorEstimate
-from nnpu.prior.scar import ScarTest, scar_test
-from nnpu.prior.scores import out_of_fold_scores
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nnpu.extras import lazy_names
+
+if TYPE_CHECKING:
+    from nnpu.prior.curve import RatioCurve
+    from nnpu.prior.estimate import estimate_prior
+    from nnpu.prior.methods import METHODS
+    from nnpu.prior.result import PriorEstimate
+    from nnpu.prior.scar import ScarTest, scar_test
+    from nnpu.prior.scores import out_of_fold_scores
 
 __all__ = [
     "METHODS",
@@ -16,3 +23,16 @@ __all__ = [
     "out_of_fold_scores",
     "scar_test",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "METHODS": "methods",
+        "PriorEstimate": "result",
+        "RatioCurve": "curve",
+        "ScarTest": "scar",
+        "estimate_prior": "estimate",
+        "out_of_fold_scores": "scores",
+        "scar_test": "scar",
+    },
+)

@@ -10,11 +10,7 @@ from scipy.stats import rankdata
 
 from nnpu.prior.bbe import best_bin, best_bin_interval
 from nnpu.prior.curve import FloatArray
-from nnpu.prior.dedpul import dedpul
-from nnpu.prior.elkan_noto import elkan_noto
-from nnpu.prior.kernel_mean import kernel_mean
 from nnpu.prior.mixture import mixture_posterior
-from nnpu.prior.penalised import penalised_l1
 
 __all__ = ["METHODS", "Limits", "Method"]
 
@@ -63,6 +59,33 @@ def _resampled(function: Estimator, repeats: int) -> Method:
     return lambda p, u, rng, _: _bootstrap(function, p, u, rng, repeats)
 
 
+# Methods that only their name asks for are imported when it does.
+
+
+def _dedpul(p: FloatArray, u: FloatArray, rng: np.random.Generator) -> float:
+    from nnpu.prior.dedpul import dedpul
+
+    return dedpul(p, u)
+
+
+def _elkan_noto(p: FloatArray, u: FloatArray, rng: np.random.Generator) -> float:
+    from nnpu.prior.elkan_noto import elkan_noto
+
+    return elkan_noto(p, u)
+
+
+def _kernel_mean(p: FloatArray, u: FloatArray, rng: np.random.Generator) -> float:
+    from nnpu.prior.kernel_mean import kernel_mean
+
+    return kernel_mean(p, u, rng)
+
+
+def _penalised(p: FloatArray, u: FloatArray, rng: np.random.Generator) -> float:
+    from nnpu.prior.penalised import penalised_l1
+
+    return penalised_l1(p, u, rng)
+
+
 def _on_ranks(function: Estimator) -> Estimator:
     """Give a method for features one: the rank of the score, whatever the model's scale."""
 
@@ -94,9 +117,9 @@ METHODS: Mapping[str, Method] = MappingProxyType(
     {
         "auto": _overlap,
         "bbe": _bbe,
-        "dedpul": _resampled(lambda p, u, _: dedpul(p, u), repeats=100),
-        "elkan_noto": _resampled(lambda p, u, _: elkan_noto(p, u), repeats=100),
-        "km": _resampled(_on_ranks(kernel_mean), repeats=10),
-        "pen_l1": _resampled(_on_ranks(penalised_l1), repeats=20),
+        "dedpul": _resampled(_dedpul, repeats=100),
+        "elkan_noto": _resampled(_elkan_noto, repeats=100),
+        "km": _resampled(_on_ranks(_kernel_mean), repeats=10),
+        "pen_l1": _resampled(_on_ranks(_penalised), repeats=20),
     }
 )

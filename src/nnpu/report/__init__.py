@@ -1,15 +1,22 @@
 """Pictures of results, and the page about a classifier: `page` makes the report of any of ours."""
 
-from nnpu.report.curves import curve_panel, mean_and_spread, risk_panel
-from nnpu.report.displays import (
-    PriorDisplay,
-    PUCalibrationDisplay,
-    ScoreDisplay,
-    ThresholdDisplay,
-)
-from nnpu.report.figure import Curve, Panel, draw_figure, save_figure
-from nnpu.report.model_page import page
-from nnpu.report.sensitivity import sensitivity_panels
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nnpu.extras import lazy_names
+
+if TYPE_CHECKING:
+    from nnpu.report.curves import curve_panel, mean_and_spread, risk_panel
+    from nnpu.report.displays import (
+        PriorDisplay,
+        PUCalibrationDisplay,
+        ScoreDisplay,
+        ThresholdDisplay,
+    )
+    from nnpu.report.figure import Curve, Panel, draw_figure, save_figure
+    from nnpu.report.model_page import page
+    from nnpu.report.sensitivity import sensitivity_panels
 
 __all__ = [
     "Curve",
@@ -26,3 +33,22 @@ __all__ = [
     "save_figure",
     "sensitivity_panels",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Curve": "figure",
+        "PUCalibrationDisplay": "displays",
+        "Panel": "figure",
+        "PriorDisplay": "displays",
+        "ScoreDisplay": "displays",
+        "ThresholdDisplay": "displays",
+        "curve_panel": "curves",
+        "draw_figure": "figure",
+        "mean_and_spread": "curves",
+        "page": "model_page",
+        "risk_panel": "curves",
+        "save_figure": "figure",
+        "sensitivity_panels": "sensitivity",
+    },
+)

@@ -6,22 +6,29 @@ partial risks of a mixed mini-batch, and `Risk` objects that turn them into a va
 an objective to differentiate.
 """
 
-from nnpu.risk.functions import AnyLoss, nnpu_risk, pn_risk, upu_risk, upu_risk_symmetric
-from nnpu.risk.kinds import (
-    RISKS,
-    AbsoluteRisk,
-    ImbalancedRisk,
-    KLRisk,
-    NonNegativePNURisk,
-    NonNegativeRisk,
-    PNURisk,
-    Risk,
-    SupervisedRisk,
-    Terms,
-    UnbiasedRisk,
-    get_risk,
-)
-from nnpu.risk.partial import PartialRisks, partial_risks
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nnpu.extras import lazy_names
+
+if TYPE_CHECKING:
+    from nnpu.risk.functions import AnyLoss, nnpu_risk, pn_risk, upu_risk, upu_risk_symmetric
+    from nnpu.risk.kinds import (
+        RISKS,
+        AbsoluteRisk,
+        ImbalancedRisk,
+        KLRisk,
+        NonNegativePNURisk,
+        NonNegativeRisk,
+        PNURisk,
+        Risk,
+        SupervisedRisk,
+        Terms,
+        UnbiasedRisk,
+        get_risk,
+    )
+    from nnpu.risk.partial import PartialRisks, partial_risks
 
 __all__ = [
     "RISKS",
@@ -44,3 +51,28 @@ __all__ = [
     "upu_risk",
     "upu_risk_symmetric",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "AbsoluteRisk": "kinds",
+        "AnyLoss": "functions",
+        "ImbalancedRisk": "kinds",
+        "KLRisk": "kinds",
+        "NonNegativePNURisk": "kinds",
+        "NonNegativeRisk": "kinds",
+        "PNURisk": "kinds",
+        "PartialRisks": "partial",
+        "RISKS": "kinds",
+        "Risk": "kinds",
+        "SupervisedRisk": "kinds",
+        "Terms": "kinds",
+        "UnbiasedRisk": "kinds",
+        "get_risk": "kinds",
+        "nnpu_risk": "functions",
+        "partial_risks": "partial",
+        "pn_risk": "functions",
+        "upu_risk": "functions",
+        "upu_risk_symmetric": "functions",
+    },
+)

@@ -3,11 +3,18 @@
 `TablePU` does it; `load` reads what it saved.
 """
 
-from nnpu.table.folder import load, load_table
-from nnpu.table.named_models import MODELS, named_model
-from nnpu.table.predictions import write_predictions
-from nnpu.table.reading import as_batch
-from nnpu.table.table_pu import TablePU
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nnpu.extras import lazy_names
+
+if TYPE_CHECKING:
+    from nnpu.table.folder import load, load_table
+    from nnpu.table.named_models import MODELS, named_model
+    from nnpu.table.predictions import write_predictions
+    from nnpu.table.reading import as_batch
+    from nnpu.table.table_pu import TablePU
 
 __all__ = [
     "MODELS",
@@ -18,3 +25,16 @@ __all__ = [
     "named_model",
     "write_predictions",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "MODELS": "named_models",
+        "TablePU": "table_pu",
+        "as_batch": "reading",
+        "load": "folder",
+        "load_table": "folder",
+        "named_model": "named_models",
+        "write_predictions": "predictions",
+    },
+)

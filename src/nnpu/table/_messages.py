@@ -1,4 +1,4 @@
-"""What `TablePU` says while it works, on standard output."""
+"""What `TablePU` says while it works, on standard output, and what predictions are called."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from nnpu.table.columns import ColumnPlan
 
+OUR_COLUMNS = ("score", "probability", "prediction")  # of a file of predictions
 SAMPLING_LINES = {
     "one-sample": (
         "Sampling: one-sample. All rows are one sample in which some positives are labelled; if "

@@ -17,6 +17,7 @@ import numpy as np
 
 from nnpu.files import atomic_path
 from nnpu.parameters import InputError
+from nnpu.table._messages import OUR_COLUMNS
 from nnpu.table.columns import DriftWatch, drift_sentence
 from nnpu.table.columns.cells import is_string
 from nnpu.terminal import is_live
@@ -29,9 +30,7 @@ if TYPE_CHECKING:
     from nnpu.data.streams import Batch
     from nnpu.table.table_pu import TablePU
 
-__all__ = ["OUR_COLUMNS", "Written", "check_out", "write_predictions"]
-
-OUR_COLUMNS = ("score", "probability", "prediction")
+__all__ = ["Written", "check_out", "write_predictions"]
 
 _BACKGROUND = 1_000  # rows of the file that explained rows are compared with
 _EVERY = 60.0  # seconds between two lines about a long run

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.data.formats import as_cells
 from nnpu.data.streams import Batch, read_rows
 from nnpu.parameters import InputError
 from nnpu.table.columns import find_column, read_label_cells
@@ -111,6 +110,8 @@ def _pandas_cells(cells: Any) -> Any:
     try:
         found = pa.array(cells, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        from nnpu.data.formats import as_cells
+
         return as_cells(cells.tolist())
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 

@@ -12,9 +12,9 @@ from nnpu.estimators.evaluation import prior_interval
 from nnpu.files import FolderLock, partial_folder
 from nnpu.launch import is_first, of_torchrun
 from nnpu.parameters import InputError, ParameterError
+from nnpu.table._messages import OUR_COLUMNS
 from nnpu.table.named_models import named_model
 from nnpu.table.pages import fit_page
-from nnpu.table.predictions import OUR_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from nnpu.table.columns.categories import MOST_CATEGORIES, Category
-from nnpu.table.columns.column import Block, Column, Dropped, Id, Reading
-from nnpu.table.columns.dates import Date
-from nnpu.table.columns.image_files import Picture
-from nnpu.table.columns.matrices import Matrix
-from nnpu.table.columns.numbers import Number
-from nnpu.table.columns.text import Directions, Text
-from nnpu.table.columns.truth import Boolean
+import importlib
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "KINDS",
-    "MOST_CATEGORIES",
-    "Block",
-    "Boolean",
-    "Category",
-    "Column",
-    "Date",
-    "Directions",
-    "Dropped",
-    "Id",
-    "Matrix",
-    "Number",
-    "Picture",
-    "Reading",
-    "Text",
-]
+if TYPE_CHECKING:
+    from nnpu.table.columns.column import Column
 
-KINDS: dict[str, type[Column]] = {
-    kind.kind: kind
-    for kind in (Dropped, Id, Number, Boolean, Category, Date, Text, Matrix, Picture)
+__all__ = ["kind_named"]
+
+_HOMES = {  # imported only if a column is of that kind
+    "boolean": ("truth", "Boolean"),
+    "category": ("categories", "Category"),
+    "date": ("dates", "Date"),
+    "dropped": ("column", "Dropped"),
+    "id": ("column", "Id"),
+    "image": ("image_files", "Picture"),
+    "matrix": ("matrices", "Matrix"),
+    "number": ("numbers", "Number"),
+    "text": ("text", "Text"),
 }
+
+
+def kind_named(name: str) -> type[Column]:
+    """Return the class of a kind of column; LookupError if there is no such kind.
+
+    Examples
+    --------
+    >>> kind_named("number").__name__
+    'Number'
+    """
+    module, kind = _HOMES[name]
+    found: type[Column] = getattr(importlib.import_module(f"nnpu.table.columns.{module}"), kind)
+    return found

@@ -12,16 +12,8 @@ from scipy import sparse
 
 from nnpu.parameters import InputError
 from nnpu.table.columns.cells import is_plain
-from nnpu.table.columns.column_kinds import (
-    KINDS,
-    Column,
-    Directions,
-    Dropped,
-    Id,
-    Matrix,
-    Picture,
-    Text,
-)
+from nnpu.table.columns.column import Column, Dropped, Id
+from nnpu.table.columns.column_kinds import kind_named
 from nnpu.table.columns.drift import check_seen
 from nnpu.table.columns.guess import fit_column, is_id, is_unique
 
@@ -31,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.data.streams import Batch
-    from nnpu.table.columns.column_kinds import Block, Reading
+    from nnpu.table.columns.column import Block, Reading
     from nnpu.table.columns.drift import DriftWatch, TrainingRows
 
     Watch: TypeAlias = TrainingRows | DriftWatch
@@ -61,16 +53,16 @@ class ColumnPlan:
     @property
     def id_name(self) -> str | None:
         """Name of the id column, if there is one; images are named by their files."""
-        for kind in (Id, Picture):
+        for kind in ("id", "image"):
             for column in self.columns:
-                if isinstance(column, kind):
+                if column.kind == kind:
                     return column.name
         return None
 
     @property
     def has_images(self) -> bool:
         """Whether the rows are images."""
-        return any(isinstance(column, Picture) for column in self.columns)
+        return any(column.kind == "image" for column in self.columns)
 
     @property
     def raw_names(self) -> list[str]:
@@ -153,8 +145,10 @@ class ColumnPlan:
         """Return the image files of some rows."""
         (found,) = self.read(batch)
         column, reading = found
-        assert isinstance(column, Picture)
-        return column.files(reading.values, batch.source)
+        files: NDArray[np.object_] = column.files(  # type: ignore[attr-defined]
+            reading.values, batch.source
+        )
+        return files
 
     def read(self, batch: Batch, watch: Watch | None = None) -> Iterator[tuple[Column, Reading]]:
         """Yield the columns that are features with their cells, read."""
@@ -201,11 +195,11 @@ class ColumnPlan:
             columns = []
             for number, entry in enumerate(plain):
                 fields = dict(entry)
-                kind = KINDS[fields.pop("kind")]
-                if kind is Text and arrays and f"columns.{number}.terms" in arrays:
+                kind = kind_named(fields.pop("kind"))
+                if kind.kind == "text" and arrays and f"columns.{number}.terms" in arrays:
                     keys = ("terms", "weights", "components")
                     own = {key: np.asarray(arrays[f"columns.{number}.{key}"]) for key in keys}
-                    fields["directions"] = Directions.from_arrays(own)
+                    fields["directions"] = _directions(own)
                 check_seen(fields.get("seen"))
                 columns.append(kind(**fields))
             if not columns or not all(isinstance(column.name, str) for column in columns):
@@ -280,11 +274,11 @@ def fit_columns(
                 columns.append(_column(name, cells, rows, id_name, drop, batch.decimal))
             else:
                 other = Dropped(name, "only the images are used")
-                columns.append(Picture(name) if name == images else other)
+                columns.append(kind_named("image")(name) if name == images else other)
     except InputError as error:
         raise InputError(f"{batch.source}: {error}") from error
     for name, matrix in batch.matrices.items():
-        columns.append(Dropped(name, "as requested") if name in drop else Matrix.fit(name, matrix))
+        columns.append(Dropped(name, "as requested") if name in drop else _matrix(name, matrix))
     plan = ColumnPlan(tuple(columns))
     if plan.width == 0:
         told = "; ".join(f"{column.name}: {column.told()}" for column in columns[:5])
@@ -351,8 +345,21 @@ def _find_id(
     return id_name
 
 
+def _matrix(name: str, matrix: Any) -> Column:
+    from nnpu.table.columns.matrices import Matrix
+
+    return Matrix.fit(name, matrix)
+
+
+def _directions(arrays: dict[str, NDArray[Any]]) -> Any:
+    """Return the directions of a text column from its stored arrays."""
+    from nnpu.table.columns.text import Directions
+
+    return Directions.from_arrays(arrays)
+
+
 def _cells(batch: Batch, column: Column) -> Any:
-    kind = batch.matrices if isinstance(column, Matrix) else batch.columns
+    kind = batch.matrices if column.kind == "matrix" else batch.columns
     if column.name not in kind:
         raise InputError(f"{column.name!r} is not of the kind that it was in fit")
     cells = kind[column.name]

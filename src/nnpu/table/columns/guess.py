@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.table.columns.categories import MOST_CATEGORIES, Category
 from nnpu.table.columns.cells import (
     as_text,
     check_type,
@@ -15,20 +16,11 @@ from nnpu.table.columns.cells import (
     is_string,
     is_temporal,
 )
-from nnpu.table.columns.column import TOLERATED, percent
-from nnpu.table.columns.column_kinds import (
-    MOST_CATEGORIES,
-    Boolean,
-    Category,
-    Column,
-    Date,
-    Dropped,
-    Number,
-    Text,
-)
-from nnpu.table.columns.numbers import as_numbers, decimal_mark, spelled_numbers
+from nnpu.table.columns.column import TOLERATED, Column, Dropped, percent
+from nnpu.table.columns.dates import Date
+from nnpu.table.columns.numbers import Number, as_numbers, decimal_mark, spelled_numbers
 from nnpu.table.columns.spellings import day_first, spelled_dates
-from nnpu.table.columns.truth import are_truth_words
+from nnpu.table.columns.truth import Boolean, are_truth_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -250,11 +242,17 @@ def _fit_words(name: str, text: Any, values: Any, training: Any) -> Column:
     if len(values) > MOST_CATEGORIES:
         words = pc.mean(pc.add(pc.count_substring_regex(values, r"\s+"), 1)).as_py()
         if words >= 3:
-            return Text.fit(name, training, "word")
+            return _fit_text(name, training, "word")
         present = len(text) - text.null_count
         if len(values) > 0.9 * present:
             plain = np.asarray(pc.string_is_ascii(values)).mean() > 0.5
             if plain or pc.mean(pc.utf8_length(values)).as_py() < 10:
                 return Dropped(name, OWN)
-            return Text.fit(name, training, "char_wb")  # a script without spaces
+            return _fit_text(name, training, "char_wb")  # a script without spaces
     return Category.fit(name, training)
+
+
+def _fit_text(name: str, training: Any, analyzer: str) -> Column:
+    from nnpu.table.columns.text import Text
+
+    return Text.fit(name, training, analyzer)
