@@ -79,7 +79,9 @@ def table_lines(
         else f"none is set aside: {why_none}."
     )
     lines = [f"Read as: {read_as}."] if read_as else []
-    lines.append(f"Rows: {len(s):,}, of which {int((s == 1).sum()):,} are labelled{known}; {judge}")
+    word = "" if positive is None else f" {positive!r}"
+    labelled = f"{int((s == 1).sum()):,} are labelled{word}{known}"
+    lines.append(f"Rows: {len(s):,}, of which {labelled}; {judge}")
     return [
         *lines,
         f"Columns ({plan.width:,} features):",

@@ -39,6 +39,8 @@ def leaking_columns(plan: ColumnPlan, features: Any, codes: NDArray[np.int8]) ->
     codes : ndarray of shape (n,)
         PU labels.
     """
+    if plan.has_images:
+        return []
     owners = column_owners(plan, features.shape[1])
     found = [owners[index] for index in leaks(features, codes)]
     names = list(dict.fromkeys(found))

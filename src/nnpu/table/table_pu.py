@@ -170,9 +170,8 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         batch, codes = self._read(table, s)
         groups = group_numbers(batch, self.groups)
-        aside = rows_to_judge(
-            batch, codes, self.holdout, self.random_state, groups=groups, time=self.time
-        )
+        how = self.holdout, self.random_state
+        aside = rows_to_judge(batch, codes, *how, groups=groups, time=self.time)
         fitted = np.flatnonzero(~aside)
         self.columns_ = self._plan(batch, fitted)
         self._say(*self._lines(batch, codes, aside))

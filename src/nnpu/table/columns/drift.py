@@ -189,13 +189,15 @@ class _Tally:
             return []
         there = self.rows - self.missing
         usual = seen.get("missing", 0) / seen["rows"]
-        if there == 0:
-            return [f"empty ({_usual(usual)} missing in training)"] if usual < 0.9 else []
         said = []
-        least = max(usual + 0.2, 1.5 * usual) if usual else _MATTERS
+        least = min(max(usual + 0.2, 1.5 * usual), 0.95) if usual else _MATTERS
         if _many(self.missing, self.rows, usual, seen["rows"], least):
+            if there == 0:
+                return [f"empty ({_usual(usual)} missing in training)"]
             share = percent(self.missing, self.rows)
             said.append(f"{share} of the cells are missing, {_usual(usual)} in training")
+        if there == 0:
+            return []
         if self.unreadable:
             said.append(f"{self.unreadable:,} cells cannot be read ({self.example})")
         said += self._new_values(seen) if self.looked else self._other_numbers(seen, there)

@@ -1,0 +1,116 @@
+"""Tables that left what the training rows held are named; tables that did not are not."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import nnpu
+from nnpu import TablePU
+from nnpu.cli import main
+from nnpu.parameters import InputError
+from nnpu.table.columns import ColumnPlan
+
+pytestmark = pytest.mark.filterwarnings("ignore:These rows differ")
+WORDS = ["red", "green", "blue", "cold", "warm", "new", "old", "house", "river", "garden"]
+
+
+def rows(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    fraud = rng.random(n) < 0.4
+    return pd.DataFrame(
+        {
+            "amount": rng.lognormal(3 + fraud, 0.7),
+            "country": rng.choice(["A", "B", "C"], n),
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, n), "D"),
+            "note": [" ".join(rng.choice(WORDS, 6)) for _ in range(n)],
+            "member": rng.choice(["yes", "no"], n),
+            "gaps": np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n)),
+            "known": np.where(fraud & (rng.random(n) < 0.5), 1.0, np.nan),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def model():
+    return TablePU(0.4, model="linear").fit(rows(), "known")
+
+
+@pytest.mark.parametrize("n", [1, 5, 40, 400])
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_rows_of_the_same_kind_are_not_remarked_on(model, n, seed):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(rows(n, seed))
+
+
+CHANGES = [
+    (lambda t: t.assign(amount=t["amount"] * 60), "amount: .*outside .*, the range in training"),
+    (lambda t: t.assign(amount=t["amount"] / 60), r"amount: .*median 0\.\d+, was"),
+    (lambda t: t.assign(country="Z"), "country: all of the values are new or rare"),
+    (lambda t: t.assign(country=np.nan), r"country: empty \(none missing in training\)"),
+    (
+        lambda t: t.assign(amount=t["amount"].where(t.index % 3 > 0)),
+        "amount: 3. % of the cells are",
+    ),
+    (lambda t: t.assign(gaps=np.nan), r"gaps: empty \(\d+ % missing in training\)"),
+    (lambda t: t.assign(day=pd.Timestamp("1970-01-01")), "day: 100 % of the dates are far outside"),
+    (lambda t: t.assign(note="qqq www eee rrr"), "note: all of the texts share no word"),
+    (lambda t: t.assign(member=None), "member: empty"),
+]
+
+
+@pytest.mark.parametrize(("change", "line"), CHANGES)
+def test_a_column_that_left_the_training_is_named_in_one_line(model, tmp_path, change, line):
+    table = change(rows(200, seed=7))
+    with pytest.warns(UserWarning, match=f"differ from the training rows in 1 column: {line}") as w:
+        model.predict(table)
+    assert "\n" not in str(w[0].message)
+    found = model.evaluate(table, "known")
+    assert len(found.drift) == 1
+    assert found.drift[0] in str(found)
+    assert found.to_json()["drift"] == list(found.drift)
+    assert "What has changed since the fit" in model.report(found).save(tmp_path / "r").read_text()
+    same = nnpu.load(model.save(tmp_path / "m"))
+    assert same.evaluate(table, "known").drift == found.drift
+
+
+def test_one_row_far_outside_is_named(model):
+    with pytest.warns(UserWarning, match="amount: 100 % of the values are outside"):
+        model.predict(rows(1, seed=3).assign(amount=1e6))
+
+
+def test_the_commands_say_it(model, tmp_path, capsys):
+    model.save(tmp_path / "m")
+    rows(200, 7).assign(country="Z").to_csv(tmp_path / "t.csv", index=False)
+    out = ["--out", str(tmp_path / "p.csv")]
+    main(["predict", str(tmp_path / "m"), str(tmp_path / "t.csv"), *out, "--json"])
+    said = capsys.readouterr()
+    assert "Note: These rows differ" in said.err
+    assert json.loads(said.out)["drift"] == ["country: all of the values are new or rare"]
+    main(["evaluate", str(tmp_path / "m"), str(tmp_path / "t.csv"), "--label", "known"])
+    assert "country: all of the values are new or rare" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        7,
+        {},
+        {"rows": 0},
+        {"rows": 5, "low": "a"},
+        {"rows": 5, "edges": [1.0]},
+        {"rows": 5, "edges": [2.0, 1.0], "shares": [0.1, 0.2, 0.7]},
+        {"rows": 5, "edges": [1.0, 2.0], "shares": [1.0]},
+        {"rows": float("inf")},
+        {"rows": 5, "other": 1},
+    ],
+)
+def test_a_summary_from_a_stranger_is_checked(seen):
+    column = {"kind": "boolean", "name": "a", "missing": False, "seen": seen}
+    with pytest.raises(InputError, match="cannot be understood"):
+        ColumnPlan.from_json([column])
