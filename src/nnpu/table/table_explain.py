@@ -86,7 +86,7 @@ def explain_aside(
     """
     if model.holdout_ is None or not isinstance(features, np.ndarray):
         return Explained()
-    if features.shape[1] > _MOST_FEATURES:
+    if model.columns_.has_images or features.shape[1] > _MOST_FEATURES:
         return Explained()
     some = _some(codes)
     found = importance(
