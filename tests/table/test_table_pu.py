@@ -62,6 +62,8 @@ def test_every_kind_of_table_gives_the_same_bits(table, model, tmp_path):
         (["--seed", "3", "--drop", "country"], {"random_state": 3, "drop": ("country",)}),
         (["--groups", "branch"], {"groups": "branch"}),
         (["--time", "day", "--id", "id"], {"time": "day", "id": "id"}),
+        (["--positive", "1"], {"pos_label": "1"}),
+        (["--sep", ",", "--decimal", ".", "--encoding", "utf-8"], {"sep": ",", "decimal": "."}),
     ],
     ids=str,
 )

@@ -1,0 +1,65 @@
+"""How much of the package one fit loads: what a reader has to follow from the file to the page."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+MOST_MODULES, MOST_LINES = 105, 17_500  # the aim is 90 and 14,000: docs/design.md
+CODE = """
+import json, sys
+from pathlib import Path
+from nnpu.cli import main
+main(sys.argv[1:])
+files = {m.__file__ for n, m in list(sys.modules.items())
+         if (n == "nnpu" or n.startswith("nnpu.")) and getattr(m, "__file__", None)}
+lines = sum(len(Path(f).read_text(encoding="utf-8").splitlines()) for f in files)
+print(json.dumps({"modules": len(files), "lines": lines, "torch": "torch" in sys.modules}))
+"""
+
+
+def run(*arguments):
+    command = [sys.executable, "-c", CODE, *map(str, arguments)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory, people):
+    folder = tmp_path_factory.mktemp("loaded")
+    data = people(folder / "people.csv")
+    options = ["--label", "label", "--out", folder / "model", "--prior", "0.5"]
+    return data, folder, run("fit", data, *options)
+
+
+def test_a_fit_loads_a_bounded_part_of_the_package(fitted):
+    loaded = fitted[2]
+    print(f"{loaded['modules']} modules, {loaded['lines']:,} lines")
+    assert loaded["modules"] <= MOST_MODULES
+    assert loaded["lines"] <= MOST_LINES
+
+
+def test_the_ensemble_is_fitted_and_used_without_torch(fitted):
+    data, folder, loaded = fitted
+    assert not loaded["torch"]
+    out = folder / "p.csv"
+    assert not run("predict", folder / "model", data, "--out", out)["torch"]
+    assert not run("evaluate", folder / "model", data, "--label", "label")["torch"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["fit", "no.csv", "--label", "s"], ["predict", "m", "no.csv"]], ids=str
+)
+def test_a_wrong_file_name_is_said_before_anything_heavy_is_imported(tmp_path, arguments):
+    code = (
+        "import sys, nnpu.cli\ntry: nnpu.cli.main(sys.argv[1:])\n"
+        "finally: print(*{'numpy', 'sklearn', 'torch', 'pyarrow'} & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert done.stdout.strip() == ""
+    assert done.stderr.startswith("nnpu: ")
