@@ -315,8 +315,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
             from nnpu.estimators._offset import offset_from_json
 
             self._offset = offset_from_json(fitted["offset"], self.n_features_in_)
-        # Folders from before there was a calibration have none.
-        calibration = fitted.get("calibration", {"slope": 1.0, "intercept": 0.0})
+        calibration = fitted.get("calibration", {"slope": 1.0, "intercept": 0.0})  # once not kept
         self.calibration_ = threshold_choice.check_calibration(**calibration)
         self.threshold_ = threshold_choice.check_finite("threshold", fitted.get("threshold", 0.0))
         if "feature_names" in fitted:
