@@ -10,7 +10,6 @@ from nnpu.report.figure import Curve, Panel
 from nnpu.report.html.chart import charts
 from nnpu.report.html.document import Section
 from nnpu.report.html.markup import join, table, tag
-from nnpu.report.html.words import interval_words, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,17 +49,17 @@ def review_section(
     rows = [
         [
             name,
-            number(figure.value),
-            interval_words(figure.low, figure.high),
-            number(believed[name]) if name in believed else "",
-            f"± {number(width[name] / 2)}",
+            _words(figure.value),
+            f"{figure.low:.3f} to {figure.high:.3f}",
+            f"{believed[name]:.3f}" if name in believed else "",
+            f"± {width[name] / 2:.3f}",
         ]
         for name, figure in ((name, getattr(audit, name)) for name in _FIGURES)
     ]
     if audit.precision_unlabelled is not None:
         figure = audit.precision_unlabelled
-        interval = interval_words(figure.low, figure.high)
-        rows.append(["precision, unlabelled rows", number(figure.value), interval, "", ""])
+        interval = f"{figure.low:.3f} to {figure.high:.3f}"
+        rows.append(["precision, unlabelled rows", _words(figure.value), interval, "", ""])
     head = ["Figure", "From the answers", "90 % interval", "PU estimate", "After 50 more"]
     words = (
         f"{audit.answered:,} rows that were drawn by chance were answered. The intervals follow "
@@ -69,6 +68,10 @@ def review_section(
     body = [tag("p", words), table("Figures from the answers", head, rows)]
     body += [tag("p", line) for line in lines]
     return Section("review", "What a person said", join([*body, charts([_panel(curve)], "review")]))
+
+
+def _words(value: float) -> str:
+    return "none flagged" if np.isnan(value) else f"{value:.3f}"
 
 
 def _panel(curve: Sequence[Audit]) -> Panel:
