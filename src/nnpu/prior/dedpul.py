@@ -85,7 +85,7 @@ def density_ratio(scores_p: FloatArray, scores_u: FloatArray) -> FloatArray:
             at,
             centres,
             gaussian_filter1d(
-                np.histogram(x, edges)[0] / (x.size * width), max(b * x.std() / width, 1)
+                np.histogram(x, edges)[0] / x.size, max(b * x.std() / width, 1) if width else 1
             ),
         )
         for x, b in ((p, BANDWIDTH_P), (u, BANDWIDTH_U))
