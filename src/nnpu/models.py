@@ -393,16 +393,6 @@ class TabularNet(nn.Module):
             nn.init.zeros_(self.skip.weight)
             nn.init.zeros_(layers[-1].weight)  # type: ignore[arg-type]
 
-    def keep_linear(self) -> None:
-        """Train the linear path alone; the rest stays at zero."""
-        if self.skip is None:
-            return
-        last = self.rest[-1]
-        nn.init.zeros_(last.weight)  # type: ignore[arg-type]
-        nn.init.zeros_(last.bias)  # type: ignore[arg-type]
-        for part in (self.first, self.rest):
-            part.requires_grad_(requires_grad=False)
-
     def forward(self, x: Tensor | SparseBatch) -> Tensor:
         """Return the scores of a batch, shape (n, 1)."""
         x = self.standardise(x)

@@ -1,4 +1,4 @@
-"""A user's own network: how it is made, and whether it takes the rows."""
+"""The network before its training: how a user's own is made and probed, what may be trained."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from torch import nn
 
     from nnpu.data.rows import Rows
+    from nnpu.models import TabularNet
 
-__all__ = ["needs_argument", "probe"]
+__all__ = ["keep_linear", "needs_argument", "probe"]
 
 
 def needs_argument(make: Callable[..., Any]) -> bool:
@@ -45,3 +46,13 @@ def probe(module: nn.Module, rows: Rows, owner: str) -> None:
             f"It failed instead: {error}"
         ) from error
     module.train(was_training)
+
+
+def keep_linear(network: TabularNet) -> None:
+    """Let the training move the linear path alone; the rest stays at zero."""
+    if network.skip is None:
+        return
+    for weight in network.rest[-1].parameters():
+        torch.nn.init.zeros_(weight)
+    for part in (network.first, network.rest):
+        part.requires_grad_(requires_grad=False)

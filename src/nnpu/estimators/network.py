@@ -14,7 +14,7 @@ from nnpu.ambient import plain_torch
 from nnpu.data.rows import as_rows
 from nnpu.estimators import threshold_choice
 from nnpu.estimators._collapse import collapse, collapse_message
-from nnpu.estimators._own_module import needs_argument, probe
+from nnpu.estimators._own_module import keep_linear, needs_argument, probe
 from nnpu.estimators._weights import arrays_of, weights_for
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.untrusted import check_history
@@ -270,7 +270,7 @@ class PUClassifier(BasePUClassifier):
         n_p, decay = len(sample.groups[0]), self.weight_decay
         few = self.module is None and decay == "auto" and n_p < _FEW
         if few and isinstance(self.module_, TabularNet):
-            self.module_.keep_linear()
+            keep_linear(self.module_)
         if isinstance(decay, str):
             decay = 2e-3 * _FEW / max(n_p, 1) if few else 2e-3
         self.module_, self.history_ = train(
