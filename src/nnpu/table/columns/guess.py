@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fit_column", "is_id", "is_unique"]
 
-_ID_NAMES = {"", "id", "index", "key", "uuid", "unnamed: 0"}  # pandas writes its index as ""
+_ID_NAMES = {"", "id", "index", "key", "uuid", "rownames", "unnamed: 0"}  # indices of pandas and R
 _TIME_NAMES = ("time", "date", "epoch", "stamp", "_at", "_ts", "_ns", "_us", "_ms")
 _FEW = 1000  # distinct values up to which a column that is stored as categories has them
 _PROBE = 5000  # distinct values that are looked at first
