@@ -19,8 +19,9 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from nnpu import PUClassifier, data
+from nnpu.data.moments import feature_scale
 from nnpu.data.rows import as_rows
-from nnpu.models import TabularNet, feature_scale
+from nnpu.models import TabularNet
 from nnpu.paper.results import read_results, write_results
 from nnpu.training import Training
 

@@ -12,6 +12,7 @@ from scipy import sparse
 from torch import nn
 
 from nnpu import models
+from nnpu.data.moments import feature_scale
 from nnpu.data.rows import as_rows
 
 EVERY = torch.arange
@@ -90,7 +91,7 @@ def test_a_document_batch_without_any_word_is_scored():
 
 def test_feature_scale_is_the_mean_and_the_standard_deviation():
     x = np.random.default_rng(0).normal([3, -1e4, 0], [2, 5, 1e-3], (9_000, 3))
-    mean, scale = models.feature_scale(as_rows(x))
+    mean, scale = feature_scale(as_rows(x))
     single = x.astype(np.float32).astype(np.float64)
     assert np.allclose(mean, single.mean(axis=0), rtol=1e-5, atol=1e-6)
     assert np.allclose(scale, single.std(axis=0), rtol=1e-4)
@@ -99,20 +100,20 @@ def test_feature_scale_is_the_mean_and_the_standard_deviation():
 def test_a_constant_feature_has_scale_one_whatever_its_value():
     """Sums of equal numbers round, so that their variance comes out as a little more than 0."""
     values = np.r_[0.0, 1e-20, -7e6, np.random.default_rng(0).normal(size=200)]
-    _, scale = models.feature_scale(as_rows(np.tile(values, (997, 1))))
+    _, scale = feature_scale(as_rows(np.tile(values, (997, 1))))
     assert torch.all(scale == 1)
 
 
 def test_sparse_features_are_scaled_by_their_root_mean_square_and_not_centred():
     x = sparse_table()
-    mean, scale = models.feature_scale(as_rows(sparse.csr_array(x)))
+    mean, scale = feature_scale(as_rows(sparse.csr_array(x)))
     assert torch.all(mean == 0)
     assert np.allclose(scale, np.sqrt((x.astype(float) ** 2).mean(axis=0)), rtol=1e-5)
 
 
 def test_standardise_gives_mean_zero_and_scale_one_before_the_cut():
     x = torch.randn(500, 3, generator=torch.Generator().manual_seed(0)) * 4 + 9
-    z = models.Standardise(*models.feature_scale(as_rows(x)), limit=float("inf"))(x)
+    z = models.Standardise(*feature_scale(as_rows(x)), limit=float("inf"))(x)
     assert torch.allclose(z.mean(dim=0), torch.zeros(3), atol=1e-4)
     assert torch.allclose(z.std(dim=0, correction=0), torch.ones(3), atol=1e-4)
 
@@ -166,7 +167,7 @@ def test_the_default_net_scores_a_sparse_batch_as_the_same_dense_one(skip, batch
     x = sparse_table()
     rows = as_rows(sparse.csr_array(x))
     torch.manual_seed(0)
-    model = models.TabularNet(*models.feature_scale(rows), skip=skip, batch_norm=batch_norm).eval()
+    model = models.TabularNet(*feature_scale(rows), skip=skip, batch_norm=batch_norm).eval()
     if skip:
         nn.init.normal_(model.skip.weight)
     compressed = model(rows.take(EVERY(40)))
@@ -180,7 +181,7 @@ def test_the_default_net_does_not_see_the_units_of_a_feature():
     scores = []
     for table in (x, 1000 * x - 5):
         torch.manual_seed(0)
-        scores.append(models.TabularNet(*models.feature_scale(as_rows(table)))(table))
+        scores.append(models.TabularNet(*feature_scale(as_rows(table)))(table))
     assert torch.allclose(*scores, atol=1e-3)
 
 

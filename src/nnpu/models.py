@@ -20,7 +20,6 @@ from nnpu.parameters import ParameterError, check_choice, check_count, check_num
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nnpu.data.rows import Rows
 
 __all__ = [
     "FastDropout",
@@ -28,7 +27,6 @@ __all__ = [
     "TabularNet",
     "WordAverage",
     "all_convolutional",
-    "feature_scale",
     "linear",
     "mlp",
     "word_average",
@@ -217,7 +215,7 @@ class Standardise(nn.Module):
     Parameters
     ----------
     mean, scale : Tensor of shape (n_features,)
-        See `feature_scale`.
+        See `nnpu.data.moments.feature_scale`.
     limit : float, default=3.0
         In standard deviations.
 
@@ -243,46 +241,6 @@ class Standardise(nn.Module):
             values = (x.values / self.scale[x.indices]).clamp(-self.limit, self.limit)
             return x._replace(values=values)
         return ((x - self.mean) / self.scale).clamp(-self.limit, self.limit)
-
-
-def feature_scale(rows: Rows) -> tuple[Tensor, Tensor]:
-    """Return the mean and the standard deviation of every feature; a constant one has scale 1.
-
-    Sparse rows are not centred: their mean is given as 0 and their scale is the root mean square.
-
-    Examples
-    --------
-    >>> from nnpu.data.rows import as_rows
-    >>> import numpy as np
-    >>> feature_scale(as_rows(np.array([[1.0, 5.0], [3.0, 5.0]])))
-    (tensor([2., 5.]), tensor([1., 1.]))
-    """
-    total: Tensor | None = None
-    fit = (1 << 24) * len(rows) // max(1, rows.nbytes)  # into 16 MiB, of which float64 makes more
-    step = min(8_192, max(1, fit))
-    for start in range(0, len(rows), step):
-        batch = rows.block(start, min(start + step, len(rows)))
-        sums = _moments(batch)
-        total = sums if total is None else total + sums
-        centred = isinstance(batch, Tensor)
-    assert total is not None
-    mean, square = total / len(rows)
-    if not centred:
-        mean = torch.zeros_like(mean)
-    variance = (square - mean**2).clamp(min=0)
-    # Less than the rounding error of the two moments is no variance at all.
-    scale = torch.where(variance > 1e-12 * square, variance.sqrt(), 1.0)
-    return mean.float(), scale.float()
-
-
-def _moments(batch: Tensor | SparseBatch) -> Tensor:
-    """Sums and sums of squares per feature in float64, shape (2, n_features)."""
-    if isinstance(batch, SparseBatch):
-        values = batch.values.double()
-        sums = torch.zeros(2, batch.n_features, dtype=torch.float64)
-        return sums.index_add(1, batch.indices, torch.stack([values, values**2]))
-    x = batch.double()
-    return torch.stack([x.sum(dim=0), (x**2).sum(dim=0)])
 
 
 class _FirstLinear(nn.Module):

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import nnpu
 from nnpu import BiasedLabelPU, PUWrapper
-from nnpu.estimators.propensity import _Product, expected_class, shift_to, split
+from nnpu.estimators.labelling_model import _Product, expected_class, shift_to, split
 from nnpu.estimators.propensity_prior import weighted_share
 from nnpu.metrics import propensity_metrics, propensity_weights
 from nnpu.parameters import InputError, ParameterError

@@ -10,6 +10,7 @@ from scipy import sparse
 from torch import nn
 
 from nnpu import models
+from nnpu.data.moments import feature_scale
 from nnpu.data.rows import as_rows
 from nnpu.objective import Objective
 from nnpu.parameters import ParameterError
@@ -58,7 +59,7 @@ def test_after_a_validation_the_model_is_in_training_again(precision):
 def test_bfloat16_takes_sparse_batches_too():
     torch.manual_seed(0)
     table = sparse.csr_array(X.clamp(min=0).numpy())
-    model = models.TabularNet(*models.feature_scale(as_rows(table)), hidden=(8, 8))
+    model = models.TabularNet(*feature_scale(as_rows(table)), hidden=(8, 8))
     _, history = fit(model, table, precision="bfloat16")
     assert history[-1]["train_risk"] < history[0]["train_risk"]
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.forest import Forest
-from nnpu.estimators.propensity import (
+from nnpu.estimators.labelling_model import (
     Labelling,
     check_chance,
     chosen_columns,
@@ -32,8 +32,8 @@ from nnpu.parameters import InputError, ParameterError, shown
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nnpu.estimators.labelling_model import Floats, Split
     from nnpu.estimators.labels import Labels
-    from nnpu.estimators.propensity import Floats, Split
 
 __all__ = ["BiasedLabelPU", "default_trees"]
 

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from nnpu.ambient import plain_torch
+from nnpu.data.moments import feature_scale
 from nnpu.data.rows import as_rows
 from nnpu.estimators import threshold_choice
 from nnpu.estimators._collapse import collapse, collapse_message
@@ -19,7 +20,7 @@ from nnpu.estimators._weights import arrays_of, weights_for
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.untrusted import check_history
 from nnpu.losses import get_loss
-from nnpu.models import TabularNet, feature_scale
+from nnpu.models import TabularNet
 from nnpu.objective import Objective
 from nnpu.parameters import (
     InputError,

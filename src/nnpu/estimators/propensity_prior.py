@@ -12,7 +12,7 @@ from nnpu.prior import PriorEstimate, estimate_prior
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nnpu.estimators.propensity import Floats
+    from nnpu.estimators.labelling_model import Floats
 
 __all__ = ["thinned_estimate", "weighted_share"]
 
