@@ -37,3 +37,5 @@ ThresholdDisplay.from_predictions(
     found.s, found.scores, prior=found.prior.value, sampling=found.sampling
 )
 plt.show()
+
+# sphinx_gallery_thumbnail_path = "images/report-light.png"

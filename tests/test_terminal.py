@@ -27,10 +27,12 @@ def test_a_narrow_terminal_gets_narrow_lines(monkeypatch):
     assert max(map(len, fitted(LONG).splitlines())) <= 44
 
 
-def test_a_path_stays_whole_and_a_line_of_a_table_is_cut():
-    path = "Report: " + "a-very/long-folder" * 10
-    assert path.split()[1] in fitted(path).splitlines()
-    assert len(fitted("  column   " + "x" * 200)) == 80
+def test_what_is_to_be_copied_stays_whole_and_a_long_line_of_a_table_goes_on():
+    path = "a very/" + "long-folder/" * 10 + "report.html"
+    assert fitted(f"Report: {path} (opens in a browser)").count("\n") == 0
+    table = fitted("  column   " + "word " * 30)
+    assert max(map(len, table.splitlines())) <= 80
+    assert table.split() == ["column", *["word"] * 30]
 
 
 class Terminal(io.StringIO):

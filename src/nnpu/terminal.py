@@ -17,6 +17,7 @@ __all__ = ["fitted", "has_colours", "in_notebook", "is_live", "say", "status"]
 WIDTH = 80
 _BOLD, _WARNING, _PLAIN = "\x1b[1m", "\x1b[1;33m", "\x1b[0m"
 _HEAD = re.compile(r"^[A-Z][a-z]+(?: [a-z]+)?:(?= |$)")  # "Report: model/report.html"
+_COPIED = re.compile(r"^(?:Model|Report|Picture|Again|Files): ")
 _ALARM = re.compile(r"^(?:Note|[A-Z ]{12,}):")  # "THE SHARE OF POSITIVES IS NOT KNOWN: ..."
 
 
@@ -77,26 +78,31 @@ def in_notebook() -> bool:
 def fitted(text: str, width: int | None = None) -> str:
     """Wrap sentences at 80 columns, or at fewer if the terminal has fewer.
 
-    A line that starts with two spaces belongs to a table, and is cut instead; a path or another
-    long word stays whole, so that it can be copied.
+    A line that starts with two spaces belongs to a table, and goes on further to the right. What
+    is to be copied stays whole: a path, a command.
 
     Examples
     --------
     >>> print(fitted("One two three. Four five six.", width=16))
     One two three.
     Four five six.
-    >>> print(fitted("  a column of a table", width=16))
-      a column of...
+    >>> print(fitted("  card  yes or no, twice", width=16))
+      card  yes or
+          no, twice
     """
     width = width or min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
     lines: list[str] = []
-    for line in text.splitlines() or [""]:
-        if line.startswith("  "):
-            lines.append(line if len(line) <= width else line[: width - 3].rstrip() + "...")
-        else:
-            lines += textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [
-                ""
-            ]
+    for line in text.splitlines():
+        if _COPIED.match(line):
+            lines.append(line)
+            continue
+        lines += textwrap.wrap(
+            line,
+            width,
+            subsequent_indent="      " if line.startswith("  ") else "",
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [""]
     return "\n".join(lines)
 
 

@@ -81,7 +81,7 @@ def test_rows_go_out_and_answers_come_back(fitted, tmp_path, capsys):
     fill(two, truth)
     capsys.readouterr()
     review(folder, "--answers", one, "--answers", two, "--cost-fp", 1, "--cost-fn", 5)
-    said = capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
     assert "From 100 answers, with 90 % intervals" in said
     assert "(PU estimate 0.400)" in said
     assert "Cut of least cost" in said

@@ -93,3 +93,15 @@ def test_no_sentence_holds_a_share_above_all(high):
     answer = verdict(found(metrics=metrics))
     numbers = [float(text) for text in re.findall(r"([0-9.]+) %", " ".join(answer))]
     assert max(numbers) <= 100
+
+
+def test_a_column_that_gives_the_label_away_takes_all_figures_back():
+    answer = verdict(found(), "It learned.", leaks=["paid_back"])
+    assert "'paid_back'" in answer.quality
+    assert "%" not in answer.quality
+    assert "--drop paid_back" in answer.advice
+
+
+def test_a_model_that_misses_most_positives_is_to_be_cut_lower():
+    answer = verdict(found(metrics={"pu_recall": Estimate(0.03, 0.0, 0.08)}))
+    assert "lower threshold" in answer.advice

@@ -11,6 +11,7 @@ import click
 
 from nnpu.files import TEMPORARY_PREFIX
 from nnpu.parameters import InputError, ParameterError, check_prior
+from nnpu.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -89,4 +90,4 @@ def printed_warnings() -> Iterator[None]:
         if warning.category is UserWarning
     ):
         if os.environ.get("RANK", "0") == "0":
-            click.echo(f"Note: {message}", err=True)
+            say(f"Note: {message}", err=True)

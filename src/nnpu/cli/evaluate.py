@@ -17,6 +17,7 @@ from nnpu.cli._shared_options import (
     reading_options,
     report_option,
 )
+from nnpu.terminal import say
 
 __all__ = ["evaluate"]
 
@@ -34,6 +35,7 @@ def evaluate(
 ) -> None:
     """Judge the model in MODEL_DIR by the labelled and unlabelled rows of DATA."""
     check_readable(data, model_dir)
+    from nnpu.report.verdict import verdict
     from nnpu.table import load_table
     from nnpu.table._messages import CAVEAT
 
@@ -47,6 +49,6 @@ def evaluate(
         result = {**found.to_json(), "caveat": CAVEAT, "report": str(report) if report else None}
         click.echo(json.dumps(result, indent=2))
         return
-    click.echo(f"{found}\n{CAVEAT}")
+    say(str(found), CAVEAT, f"Next: {verdict(found).advice}")
     if report is not None:
-        click.echo(f"Report: {report} (opens in a browser)")
+        say(f"Report: {report} (opens in a browser)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any, Literal
 
@@ -52,7 +53,7 @@ def fit(
     from nnpu.estimators.storage import check_target
     from nnpu.launch import is_first
     from nnpu.table import TablePU
-    from nnpu.table._messages import say
+    from nnpu.table._messages import next_step, say
     from nnpu.table.run import fit_to_folder, model_for
 
     options["prior"] = as_prior(options["prior"], "nnpu fit")
@@ -81,8 +82,9 @@ def fit(
         click.echo(json.dumps(result, indent=2))
     if talks:
         say(
-            f"Model: {out} (weights, columns, run.toml, log.jsonl)",
+            next_step(job),
+            f"Model: {out}",
             f"Report: {result['report']} (opens in a browser)",
-            f"Again: {command}",
+            f"Again: {shlex.join(['nnpu', 'fit', '--config', str(out / 'run.toml')])}",
             timed=verbose,
         )

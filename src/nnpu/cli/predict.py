@@ -10,6 +10,7 @@ import click
 
 from nnpu.cli._arguments import check_readable, check_writable, printed_warnings
 from nnpu.cli._shared_options import given_options, json_option, reading_options
+from nnpu.terminal import say
 
 __all__ = ["predict"]
 
@@ -66,4 +67,4 @@ def predict(
     if as_json:
         click.echo(json.dumps({"out": str(out), **written._asdict()}), err=to_stdout)
     else:
-        click.echo(f"{written}: {out}", err=to_stdout)
+        say(f"{written}: {out}", err=to_stdout)

@@ -12,6 +12,7 @@ import click
 from nnpu.cli._arguments import check_readable, check_writable, printed_warnings
 from nnpu.cli._shared_options import json_option, report_option, seed_option
 from nnpu.parameters import InputError
+from nnpu.terminal import say
 
 __all__ = ["review"]
 
@@ -71,8 +72,10 @@ def review(model_dir: Path, data: Path, **options: Any) -> None:
             footer = f"nnpu review {model_dir} {data}"
             review_page(model, result, title=f"Review: {data.name}", footer=footer).save(report)
         if not (out or page):
-            as_json, lines = options["as_json"], result.lines()
-            click.echo(json.dumps(result.to_json(), indent=2) if as_json else "\n".join(lines))
+            if options["as_json"]:
+                click.echo(json.dumps(result.to_json(), indent=2))
+            else:
+                say(*result.lines())
             return
     purpose = parse_purpose(options["purpose"])
     drawn = found.review.draw(options["rows"], purpose=purpose, random_state=options["seed"])
@@ -86,4 +89,4 @@ def review(model_dir: Path, data: Path, **options: Any) -> None:
     if options["as_json"]:
         click.echo(json.dumps({"rows": len(drawn), "files": files}))
     else:
-        click.echo("\n".join([*found.notes, f"{len(drawn)} rows to look at: {', '.join(files)}"]))
+        say(*found.notes, f"{len(drawn)} rows to look at: {', '.join(files)}")

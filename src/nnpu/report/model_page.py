@@ -116,6 +116,7 @@ def model_page(
     importance: Sequence[tuple[str, float, float, float]] = (),
     why: Mapping[str, str] | None = None,
     drift: Sequence[str] = (),
+    leaks: Sequence[str] = (),
     about_rows: str = ASSUMPTION,
     about_calibration: str = "",
     prior_counts: tuple[int, int] | None = None,
@@ -143,6 +144,8 @@ def model_page(
         For the names of rows, which columns put them where they are.
     drift : sequence of str
         How these rows differ from those of the fit, a sentence each.
+    leaks : sequence of str
+        Columns that may give the label away.
     about_rows, about_calibration : str
         Which rows judged the model, and what they are to its calibration.
     prior_counts : (int, int), optional
@@ -150,7 +153,7 @@ def model_page(
     """
     shown = dict(facts if facts is not None else _counts(found))
     shown["Share of positives"] = _prior_words(classifier, found)
-    sections = [verdict_section(verdict(found, learned), shown)]
+    sections = [verdict_section(verdict(found, learned, leaks=leaks), shown)]
     if drift:
         sections.append(drift_section(drift))
     if found is not None and found.ranking is not None and found.ranking.top:

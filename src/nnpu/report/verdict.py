@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nnpu.estimators.evaluation import Estimate, Evaluation
 
 __all__ = ["Verdict", "verdict"]
@@ -30,7 +32,7 @@ class Verdict(NamedTuple):
     warning: str = ""
 
 
-def verdict(found: Evaluation | None, learned: str = "") -> Verdict:
+def verdict(found: Evaluation | None, learned: str = "", *, leaks: Sequence[str] = ()) -> Verdict:
     """Say in plain words what an evaluation means.
 
     Parameters
@@ -39,6 +41,8 @@ def verdict(found: Evaluation | None, learned: str = "") -> Verdict:
         None if no row could judge the model.
     learned : str
         What it was fitted to; a sentence.
+    leaks : sequence of str
+        Columns that may give the label away: then no figure is to be believed.
 
     Examples
     --------
@@ -52,6 +56,18 @@ def verdict(found: Evaluation | None, learned: str = "") -> Verdict:
         )
         return Verdict(learned, _NOT_JUDGED, advice)
     said = f"Of {found.rows:,} rows it had not seen, it predicts {found.flagged:,} to be positive."
+    if leaks:
+        names = ", ".join(repr(name) for name in leaks)
+        quality = (
+            f"That cannot be told: {names} alone nearly tells labelled from unlabelled rows. Such "
+            "a column often holds the label in other words, and all figures below are then too "
+            "good."
+        )
+        advice = (
+            f"Exclude it (--drop {leaks[0]}) and fit again, unless new rows will have it just as "
+            "well."
+        )
+        return Verdict(f"{learned} {said}".strip(), quality, advice, _warning(found))
     return Verdict(f"{learned} {said}".strip(), _quality(found), _advice(found), _warning(found))
 
 
@@ -102,7 +118,7 @@ def _advice(found: Evaluation) -> str:
     if _impossible(found):
         return (
             "Check the share of positives and how the labels came about before you use it: an "
-            "estimate left the range that is possible (see below)."
+            "estimate left the range that is possible."
         )
     if not found.prior_known:
         return (
@@ -112,6 +128,11 @@ def _advice(found: Evaluation) -> str:
         )
     if not found.flagged:
         return "Choose a lower threshold below, or work down the ranking from its top."
+    if found.recall.value < 0.25:
+        return (
+            "Choose a lower threshold in the report, or work down the ranking from its top: at its "
+            "own threshold the model misses most positives."
+        )
     if found.precision.low < 0.5:
         return (
             "Treat the flagged rows as candidates: have a person check them, from the top of the "

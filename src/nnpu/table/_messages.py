@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from typing import TYPE_CHECKING
+
+from nnpu import terminal
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from nnpu.table.columns import ColumnPlan
+    from nnpu.table.table_pu import TablePU
 
 OUR_COLUMNS = ("score", "probability", "prediction")  # of a file of predictions
-SAMPLING_LINES = {
-    "one-sample": (
-        "Sampling: one-sample. All rows are one sample in which some positives are labelled; if "
-        "the labelled rows were collected separately, use --sampling two-sample."
-    ),
-    "two-sample": (
-        "Sampling: two-sample. The labelled rows were collected separately from the unlabelled "
-        "ones; if all rows are one sample with some positives labelled, use --sampling one-sample."
-    ),
+SAMPLING_LINES = {  # a line of 80 columns each: it is the one thing that only the user knows
+    "one-sample": "Sampling: one-sample. If positives came from elsewhere: --sampling two-sample.",
+    "two-sample": "Sampling: two-sample. If all rows are one table: --sampling one-sample.",
 }
 CAVEAT = (
     "These figures hold for rows that the model was not fitted to; for rows of the training table "
@@ -41,10 +36,7 @@ def say(*lines: str, timed: bool = False) -> None:
     """
     if timed and lines:
         lines = (f"[{time.perf_counter() - _START:.1f} s] {lines[0]}", *lines[1:])
-    try:
-        print(*lines, sep="\n", flush=True)
-    except BrokenPipeError:  # the work is not lost for that
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    terminal.say(*lines)
 
 
 def table_lines(
@@ -87,3 +79,10 @@ def table_lines(
         f"Columns ({plan.width:,} features):",
         *(f"  {line}" for line in plan.told()),
     ]
+
+
+def next_step(model: TablePU) -> str:
+    """Say in a sentence or two what to do after a fit."""
+    from nnpu.report.verdict import verdict
+
+    return f"Next: {verdict(model.holdout_, leaks=model.leaks_).advice}"

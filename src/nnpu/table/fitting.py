@@ -68,8 +68,6 @@ def fit_classifier(
     say : callable
         Takes each line.
     """
-    if classifier.prior != "auto":
-        say(f"Prior: {classifier.prior:g}, as given.")
     fitted = np.flatnonzero(~aside)
     say(f"Training: {type(classifier).__name__} on {len(fitted):,} rows ...")
     classifier = watched(classifier, features[aside], codes[aside])
@@ -81,8 +79,6 @@ def fit_classifier(
 
         rows = features[fitted], codes[fitted]
         say(fit_with_answers(classifier, *rows, answers, fitted, groups=used))
-    if classifier.prior_estimate_ is not None:
-        say(f"Prior: {classifier.prior_estimate_.message}")
     from nnpu.table.label_check import UNTESTED, check_labels, label_line
 
     classifier.scar_test_ = None

@@ -47,6 +47,7 @@ def fit_page(
         learned=_learned(model),
         facts=facts,
         columns=_fates(model),
+        leaks=getattr(model, "leaks_", ()),
         importance=model.explained_.importance,
         why=model.explained_.why,
         about_rows=about_rows,

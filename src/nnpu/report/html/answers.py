@@ -22,7 +22,7 @@ __all__ = [
     "verdict_section",
 ]
 
-_MOST = 20  # columns in the list of those that matter
+_MOST = 12  # columns in the list of those that matter
 _BAR = 200  # width of a bar's drawing
 
 
@@ -42,7 +42,9 @@ def verdict_section(answer: Verdict, facts: Mapping[str, str]) -> Section:
         "What to do next": answer.advice,
     }
     parts = [
-        tag("div", tag("dt", name), tag("dd", text)) for name, text in sentences.items() if text
+        tag("div", tag("dt", name), tag("dd", text.replace(" %", "\u00a0%")))
+        for name, text in sentences.items()
+        if text
     ]
     banner = Html()
     if answer.warning:
@@ -72,15 +74,15 @@ def rows_section(
     why : mapping of str to str, optional
         For the name of a row, which columns put it there.
     """
+    head = ["Row", "Score", "Probability", *(["Why"] if why else [])]
 
     def listed(caption: str, rows: Sequence[RankedRow]) -> Html:
-        explained = why is not None and any(row.name in why for row in rows)
-        head = ["Row", "Score", "Probability", *(["Why"] if explained else [])]
         lines = []
         for row in rows:
             line = [row.name, number(row.score), floor_percent(probability(row.score))]
-            lines.append([*line, (why or {}).get(row.name, "")] if explained else line)
-        return table(caption, head, lines, class_="text")
+            reason = why.get(row.name, "").replace(" -", " \u2212") if why else ""
+            lines.append([*line, reason] if why else line)
+        return table(caption, head, lines, class_="text reasons" if why else "text")
 
     parts = {
         "Most likely positive": ranking.top,
@@ -97,10 +99,15 @@ def rows_section(
             " Labelled rows that the model would not flag: wrong labels, or positives of another "
             "kind."
         )
+    if why:
+        words += (
+            " Why: the columns that raised the score of a row (+) or lowered it (\u2212) most, "
+            "compared with other rows."
+        )
     return Section(
         "rows",
         "Rows to look at first",
-        join([tag("p", words), tag("div", *lists, class_="lists")]),
+        join([tag("p", words), tag("div", *lists, class_="lists full" if why else "lists")]),
     )
 
 
@@ -123,7 +130,7 @@ def importance_section(
         [
             name,
             _bar(value / most, low / most, high / most),
-            f"{number(value)} ({number(low)} to {number(high)})",
+            f"{value:.3f} ({low:.3f} to {high:.3f})".replace("-", "\u2212"),
         ]
         for name, value, low, high in ordered
     ]
