@@ -110,7 +110,7 @@ def message(
     return (
         f"{found} Assumed: labels were given at random among the positives, and the scores of the "
         "negatives are spread like a bell next to those of the positives, which they may overlap. "
-        f"If no negative looked like a positive, the share would be {upper_bound:.3f}; it is "
-        "hardly larger. If clear cases were labelled more often than others, the true share is "
+        f"If no negative looked like a positive, the share would be {upper_bound:.3f}, which is an "
+        "upper bound. If clear cases were labelled more often than others, the true share is "
         f"larger than estimated. {_KNOW}"
     )

@@ -24,6 +24,7 @@ __all__ = ["column_owners", "leaking_columns", "leaks"]
 
 _OF_P = 0.5  # of P that a region must hold
 _OF_U = 0.02  # of U that it may hold, relative to P
+_FEWEST = 20  # positives: fewer may agree in a column by chance
 _ENOUGH = 20_000  # rows of P, and of U, that are looked at
 
 
@@ -39,7 +40,7 @@ def leaking_columns(plan: ColumnPlan, features: Any, codes: NDArray[np.int8]) ->
     codes : ndarray of shape (n,)
         PU labels.
     """
-    if plan.has_images:
+    if plan.has_images or (codes == 1).sum() < _FEWEST:
         return []
     owners = column_owners(plan, features.shape[1])
     found = [owners[index] for index in leaks(features, codes)]
