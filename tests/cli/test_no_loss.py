@@ -128,7 +128,7 @@ def test_an_interrupted_run_does_not_take_anothers_checkpoint_for_its_own(
     fit = ["fit", str(data), "--label", "label", "--prior", "0.5", "--out", str(out)]
     live = FolderLock(partial_folder(out))
 
-    def interrupt(*_):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
     try:
@@ -220,4 +220,4 @@ def test_twenty_thousand_columns_are_not_twenty_thousand_lines():
     columns = [Number(f"c{j}", 0.0, 0.0, 1.0, False) for j in range(20_000)]
     lines = ColumnPlan((*columns, Dropped("note", "no cell has a value"))).told()
     assert len(lines) < 60
-    assert lines[-1] == "... and 19,951 more: 19,950 number, 1 dropped"
+    assert lines[-1] == "... and 19,996 more: 19,995 number, 1 dropped"

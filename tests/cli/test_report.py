@@ -155,7 +155,13 @@ def test_a_fit_that_its_held_out_rows_cannot_judge_still_has_a_report(tmp_path, 
     options = ["--prior", "0.2", "--epochs", "2"]
     main(["fit", str(tmp_path / "t.csv"), "--label", "s", "--out", str(out), *options])
     assert "cannot judge the model" in capsys.readouterr().out
-    wanted = ["In short", "The share of positives", "The columns", "The training"]
+    wanted = [
+        "In short",
+        "The share of positives",
+        "Who was labelled",
+        "The columns",
+        "The training",
+    ]
     assert headings(out / "report.html") == wanted
     assert "no rows could be used to judge it" in (out / "report.html").read_text()
 

@@ -360,4 +360,4 @@ def test_verbose_says_when_each_phase_ended(tmp_path, people, capsys):
     seconds = [float(line[1:].split(" s] ")[0]) for line in lines]
     assert seconds == sorted(seconds)
     phases = [line.split("] ")[1].split(":")[0].split()[0] for line in lines]
-    assert phases == ["Sampling", "Read", "Rows", "Prior", "Training", "On", "Model"]
+    assert phases == ["Sampling", "Read", "Rows", "Training", "Labels", "On", "Next"]
