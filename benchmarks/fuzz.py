@@ -42,15 +42,17 @@ SECONDS, MEBIBYTES = 10, 2048  # that one input may take
 def read_like_fit(path: Path) -> None:
     """Read a table as ``nnpu fit`` does, up to the features."""
     import numpy as np
-    from nnpu.cli.labelled import read_labelled
 
     from nnpu.data import read_table
     from nnpu.parameters import InputError
     from nnpu.table.columns import fit_columns
+    from nnpu.table.reading import as_batch, label_cells, read_labels
 
     with contextlib.suppress(InputError):
         read_table(path)
-    batch, s = read_labelled(path, "y" if path.suffix == ".svm" else "s")
+    label = "y" if path.suffix == ".svm" else "s"
+    batch = as_batch(path)
+    s = read_labels([label_cells(batch, label)], label, batch.source).codes
     plan = fit_columns(batch, np.arange(0, len(s), 2), label="s")
     features = plan.transform(batch)
     assert features.shape == (len(s), plan.width)
@@ -130,7 +132,8 @@ def config(data: bytes, folder: Path) -> None:
 def model(data: bytes, folder: Path) -> None:
     """The bytes are weights or a configuration, or change one; the checksums are right."""
     import numpy as np
-    from nnpu.cli.scoring import load_model
+
+    from nnpu import load
 
     files = dict(honest_model())
     kind, content = data[:1], data[1:]
@@ -146,7 +149,7 @@ def model(data: bytes, folder: Path) -> None:
     )
     for name, content in {**files, "SHA256SUMS": sums.encode()}.items():
         (folder / name).write_bytes(content)
-    classifier = load_model(folder).classifier
+    classifier = load(folder).classifier_
     if classifier.n_features_in_ <= 1000:
         scores = classifier.decision_function(np.ones((2, classifier.n_features_in_)))
         assert scores.shape == (2,)
@@ -197,14 +200,12 @@ def honest_model() -> dict[str, bytes]:
     """The files of a small model with a column plan."""
     import numpy as np
 
-    from nnpu import LinearPU
-    from nnpu.estimators.storage import save
+    from nnpu import TablePU
 
     rng = np.random.default_rng(0)
-    fitted = LinearPU(0.4).fit(rng.normal(size=(40, 3)), np.arange(40) % 2)
-    plan = [{"kind": "matrix", "name": "x", "features": 3, "is_sparse": False}]
+    fitted = TablePU(0.6, model="linear").fit(rng.normal(size=(40, 3)), np.arange(40) % 2)
     with tempfile.TemporaryDirectory() as folder:
-        path = save(fitted, Path(folder) / "model", columns=plan)
+        path = fitted.save(Path(folder) / "model")
         names = ("config.json", "model.safetensors")
         return {name: (path / name).read_bytes() for name in names}
 

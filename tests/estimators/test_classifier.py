@@ -338,6 +338,7 @@ def test_a_function_is_called_under_the_seed(sample, quick):
 # Labels.
 
 
+@pytest.mark.filterwarnings("ignore:The labels are words")
 @pytest.mark.parametrize("values", [[1, 2], [-1, 1], [False, True], ["p?", "yes"], [0.0, 1.0]])
 def test_the_coding_of_the_labels_does_not_change_the_scores(sample, quick, values):
     s = np.array(values)[sample.s]

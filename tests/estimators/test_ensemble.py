@@ -386,7 +386,7 @@ def test_wrong_parameters_are_refused_before_any_work(name, value):
 
 def test_verbose_says_what_each_member_does(capsys):
     x, s, _, _ = draw()
-    quick(verbose=1).fit(x, s)
+    quick(verbose=2).fit(x, s)
     said = capsys.readouterr().err
     assert "products: AUC of P against U" in said
     assert "small-trees: fitted to all rows" in said

@@ -193,7 +193,8 @@ def test_too_few_steps_give_a_warning_that_says_what_to_do(sample):
 
 def test_frames_and_text_labels_are_taken(sample):
     frame = pd.DataFrame(sample.x, columns=list("abcd"))
-    clf = LinearPU(0.4).fit(frame, np.where(sample.s == 1, "yes", "maybe"))
+    with pytest.warns(UserWarning, match="'yes' is taken as labelled positive"):
+        clf = LinearPU(0.4).fit(frame, np.where(sample.s == 1, "yes", "maybe"))
     assert clf.feature_names_in_.tolist() == list("abcd")
     assert set(clf.predict(frame)) == {"maybe", "yes"}
 
