@@ -233,8 +233,6 @@ def least_regret_cut(
     >>> scores = np.linspace(-3, 3, 601)
     >>> abs(round(least_regret_cut(scores, ScoreCalibration(1, -1), ScoreCalibration(1, 1)), 1))
     0.0
-    >>> round(least_regret_cut(scores, ScoreCalibration(1, -2), ScoreCalibration(1, -1)), 1)
-    1.5
     """
     scores = np.sort(as_vector(population, "population", "least_regret_cut"))[::-1]
     gains = _gains(scores, (at_low, at_high))
