@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import tables
-from prior import SUITE
+from prior import SUITE, append
 
 from nnpu import EnsemblePU
 from nnpu.estimators.evaluation import evaluate
@@ -73,7 +73,7 @@ def run(role: str, settings: list[int], out: Path) -> None:
                 warnings.simplefilter("ignore")
                 found = cell(drawn, number)
             row = [name, role, sampling, prior, *(f"{x:.4f}" for x in found)]
-            _append(out, [*row, f"{time.perf_counter() - start:.1f}"])
+            append(out, [*row, f"{time.perf_counter() - start:.1f}"], COLUMNS)
 
 
 def cell(drawn: tables.Draw, seed: int) -> list[float]:
@@ -105,17 +105,6 @@ def cell(drawn: tables.Draw, seed: int) -> list[float]:
         *(claims.precision if claims.flagged else (float("nan"),) * 3),
         float(flags.mean()),
     ]
-
-
-def _append(out: Path, row: list[Any]) -> None:
-    out.parent.mkdir(parents=True, exist_ok=True)
-    fresh = not out.exists()
-    with out.open("a", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        if fresh:
-            writer.writerow(COLUMNS)
-        writer.writerow(row)
-    print(*row, flush=True)
 
 
 def summary(out: Path) -> None:

@@ -67,7 +67,7 @@ def suite(role: str, method: str, out: Path) -> None:
             numbers = (found.value, found.low, found.high, found.upper_bound)
             row = [name, role, method, sampling, prior, drawn.p.size, drawn.u.size]
             row += [f"{value:.4f}" for value in numbers]
-            _append(out, [*row, int(found.identified), f"{seconds:.1f}"])
+            append(out, [*row, int(found.identified), f"{seconds:.1f}"])
 
 
 def _estimate(x_p: Any, x_u: Any, method: str, sampling: str, seed: int) -> Any:
@@ -105,13 +105,13 @@ def _rows(out: Path) -> list[list[str]]:
         return list(csv.reader(file))[1:]
 
 
-def _append(out: Path, row: list[Any]) -> None:
+def append(out: Path, row: list[Any], columns: tuple[str, ...] = COLUMNS) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     fresh = not out.exists()
     with out.open("a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         if fresh:
-            writer.writerow(COLUMNS)
+            writer.writerow(columns)
         writer.writerow(row)
     print(*row, flush=True)
 

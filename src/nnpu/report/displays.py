@@ -5,6 +5,7 @@ Matplotlib (extra ``plot``) is imported when something is drawn.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -39,7 +40,7 @@ class _Scored(NamedTuple):
     scores: NDArray[np.float32]
 
 
-class _Display:
+class _Display(ABC):
     """What all displays share: they draw a panel.
 
     Attributes
@@ -51,8 +52,8 @@ class _Display:
     ax_: Any
     figure_: Any
 
-    def _panel(self) -> Panel:
-        raise NotImplementedError
+    @abstractmethod
+    def _panel(self) -> Panel: ...
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the display.
