@@ -95,5 +95,5 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
-    "pygments_dark_style": "github-dark",
+    "pygments_dark_style": "a11y-high-contrast-dark",
 }

@@ -62,7 +62,8 @@ def table(
     """Return a table whose first column names the rows.
 
     >>> print(table("Sizes", ["Sample", "Rows"], [["P", "3"]]))
-    <div class="wide"><table><caption>Sizes</caption><thead><tr><th scope="col">Sample</th><th
+    <div class="wide" role="region" aria-label="Sizes"
+    tabindex="0"><table><caption>Sizes</caption><thead><tr><th scope="col">Sample</th><th
     scope="col">Rows</th></tr></thead><tbody><tr><th
     scope="row">P</th><td>3</td></tr></tbody></table></div>
     """
@@ -72,7 +73,9 @@ def table(
         for first, *rest in rows
     )
     inner = [tag("caption", caption), tag("thead", header), tag("tbody", *body)]
-    return tag("div", tag("table", *inner, class_=class_), class_="wide")
+    # A narrow screen scrolls the table, so that keys must reach it.
+    reach = {"role": "region", "aria_label": caption, "tabindex": "0"}
+    return tag("div", tag("table", *inner, class_=class_), class_="wide", **reach)
 
 
 def _safe(text: str) -> str:
