@@ -113,9 +113,11 @@ def save(
 def check_target(folder: str | os.PathLike[str]) -> Path:
     """Return the path of a model folder to write; an error if something else is there."""
     target = Path(folder)
-    if target.exists() and not (target / _SUMS).is_file():
-        raise InputError(f"{target} exists and is no model folder; choose another name.")
-    return target
+    for _ in range(5):  # another writer may be replacing it between two looks
+        if (target / _SUMS).is_file() or not target.exists():
+            return target
+        time.sleep(0.01)
+    raise InputError(f"{target} exists and is no model folder; choose another name.")
 
 
 class Stored(NamedTuple):
