@@ -7,8 +7,8 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
 from nnpu.data import load, negative_count, sample_pu
-from nnpu.data.archives import tar_members
 from nnpu.paper.datasets import load_glove
+from nnpu.paper.datasets.archives import tar_members
 from nnpu.paper.datasets.manifest import BUNDLES
 from nnpu.paper.datasets.sources import locate
 

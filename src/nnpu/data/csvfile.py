@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from nnpu.data.archives import open_arrow, open_text
+from nnpu.data.packed import open_arrow, open_text
 from nnpu.data.text_encoding import as_utf8
 from nnpu.parameters import InputError, ParameterError, shown
 

@@ -1,20 +1,33 @@
-"""Tables in JSON lines, Feather, Arrow and Excel files, as pyarrow tables."""
+"""Tables in files that are not text with separators: as pyarrow tables, or as arrays by name."""
 
 from __future__ import annotations
 
 import json
 import zipfile
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from nnpu.data.archives import check_unpacked, is_gzip, open_arrow, open_text
+import numpy as np
+
 from nnpu.data.csvfile import check_unique
+from nnpu.data.packed import check_unpacked, is_gzip, open_arrow, open_text
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["as_cells", "read_arrow", "read_excel", "read_json"]
+__all__ = [
+    "as_cells",
+    "read_arrow",
+    "read_excel",
+    "read_json",
+    "read_npy",
+    "read_npz",
+    "read_parquet",
+    "read_svmlight",
+]
+
+_MOST_FEATURES = 2**31 - 1  # of SVMlight text
 
 
 def read_json(source: Path) -> Any:
@@ -157,3 +170,69 @@ def read_excel(source: Path) -> Any:
     width = len(names)
     body = [(row + [None] * width)[:width] for row in rows[1:]]
     return pa.table([as_cells(list(cells)) for cells in zip(*body, strict=True)], names=names)
+
+
+def read_parquet(source: Path) -> Any:
+    """Return a Parquet file, or a folder of them, as a table."""
+    import pyarrow as pa
+
+    from nnpu.data.parquet import check_parquet, open_parquet
+
+    tables = []
+    for path in check_parquet(source):
+        with open_parquet(path) as file:
+            tables.append(file.read())
+            tables[-1].validate(full=True)  # the reader trusts the file: text may be no UTF-8
+    return pa.concat_tables([table.select(tables[0].column_names) for table in tables])
+
+
+def read_npy(source: Path) -> dict[str, Any]:
+    """Return the array of an NPY file."""
+    with source.open("rb") as stream:
+        return {"x": _load_numpy(source, stream)}
+
+
+def read_npz(source: Path) -> dict[str, Any]:
+    """Return the arrays of an NPZ file by their names."""
+    if not zipfile.is_zipfile(source):
+        raise InputError(f"{source} is not an NPZ file, or is damaged.")
+    with source.open("rb") as stream, _load_numpy(source, stream) as archive:
+        check_unpacked(source, sum(member.file_size for member in archive.zip.infolist()))
+        return {name: _member(archive, name, source) for name in archive.files}
+
+
+def _member(archive: Any, name: str, source: Path) -> Any:
+    try:
+        array = archive[name]
+    except Exception as error:  # whatever the parsers below NumPy's raise
+        raise InputError(f"{source}: the array {name!r} cannot be used ({error}).") from error
+    if not isinstance(array, np.ndarray):  # NumPy gives back the bytes of any other file
+        raise InputError(f"{source}: {name!r} is not a NumPy array.")
+    return array
+
+
+def read_svmlight(source: Path) -> dict[str, Any]:
+    """Return the features (CSR) and the labels of SVMlight text."""
+    from scipy.sparse import csr_array
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        with open_text(source) as stream:
+            x, y = load_svmlight_file(stream, dtype=np.float32)
+    except InputError:
+        raise
+    except (ValueError, OSError, EOFError, OverflowError, MemoryError) as error:
+        raise InputError(f"{source} is not SVMlight text ({error}).") from error
+    if x.shape[1] > _MOST_FEATURES:
+        raise InputError(f"{source} has a feature of index {x.shape[1]:,}, beyond any table's.")
+    return {"x": csr_array(x), "y": y}
+
+
+def _load_numpy(source: Path, stream: IO[bytes]) -> Any:
+    try:
+        return np.load(stream, allow_pickle=False)
+    except Exception as error:  # of zip, of headers, of memory: there are a dozen kinds
+        raise InputError(
+            f"{source} is not a file of plain NumPy arrays ({error}); save numbers or strings, "
+            f"not objects."
+        ) from error

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.data.archives import check_unpacked
 from nnpu.data.csvfile import check_unique
+from nnpu.data.packed import check_unpacked
 from nnpu.data.rows import Rows
 from nnpu.parameters import InputError, check_count
 

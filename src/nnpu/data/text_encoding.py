@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nnpu.data.archives import open_text
+from nnpu.data.packed import open_text
 from nnpu.parameters import InputError, ParameterError, shown
 
 if TYPE_CHECKING:

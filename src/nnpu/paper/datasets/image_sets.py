@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.data.archives import gunzip, tar_members
 from nnpu.data.dataset import Dataset, binary_labels
+from nnpu.paper.datasets.archives import gunzip, tar_members
 from nnpu.paper.datasets.manifest import BUNDLES
 from nnpu.paper.datasets.sources import locate
 from nnpu.parameters import InputError

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from tqdm import tqdm
 
-from nnpu.data.archives import damaged, open_text
+from nnpu.data.packed import open_text
 from nnpu.files import atomic_path
+from nnpu.paper.datasets.archives import damaged
 from nnpu.paper.datasets.cache import writing
 from nnpu.parameters import InputError
 

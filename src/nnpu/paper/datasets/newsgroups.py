@@ -8,8 +8,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.data.archives import damaged, tar_members, zip_member
 from nnpu.data.dataset import Dataset, binary_labels
+from nnpu.paper.datasets.archives import damaged, tar_members, zip_member
 from nnpu.paper.datasets.manifest import BUNDLES, glove_bundles
 from nnpu.paper.datasets.sources import locate
 from nnpu.parameters import InputError, check_count

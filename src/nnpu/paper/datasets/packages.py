@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nnpu.data.archives import tar_members, zip_member
 from nnpu.files import atomic_path
+from nnpu.paper.datasets.archives import tar_members, zip_member
 from nnpu.paper.datasets.cache import sha256_of, writing
 from nnpu.paper.datasets.manifest import BUNDLES
 

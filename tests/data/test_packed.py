@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nnpu.data import archives, read_table
-from nnpu.data.archives import gunzip, tar_members, zip_member
+from nnpu.data import packed, read_table
+from nnpu.paper.datasets.archives import gunzip, tar_members, zip_member
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def test_what_unpacks_to_far_more_than_its_size_is_refused(name, tmp_path, monke
     """By default 256 MiB may come out of anything; here it is 64 KiB."""
     bomb(tmp_path / name)
     assert read_table(tmp_path / name).n_rows == 200_000
-    monkeypatch.setattr(archives, "_SMALL", 1 << 16)
+    monkeypatch.setattr(packed, "_SMALL", 1 << 16)
     with pytest.raises(InputError, match="unpacks to over 200 times its size"):
         read_table(tmp_path / name)
 
