@@ -50,21 +50,13 @@ __all__ = [
 
 __getattr__ = lazy_names(
     __name__,
-    {
-        "CensoredSample": "sampling",
-        "Dataset": "dataset",
-        "PUSample": "sampling",
-        "PUStratifiedKFold": "folds",
-        "ParquetRows": "parquet",
-        "Table": "tables",
-        "example_table": "example",
-        "negative_count": "sampling",
-        "read_csr": "csr",
-        "read_table": "tables",
-        "sample_censored": "sampling",
-        "sample_pu": "sampling",
-        "write_csr": "csr",
-    },
+    csr="read_csr write_csr",
+    dataset="Dataset",
+    example="example_table",
+    folds="PUStratifiedKFold",
+    parquet="ParquetRows",
+    sampling="CensoredSample PUSample negative_count sample_censored sample_pu",
+    tables="Table read_table",
 )
 
 DATASETS: tuple[str, ...] = ("digits", "mnist", "epsilon", "20news", "cifar10")

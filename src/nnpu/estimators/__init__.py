@@ -5,8 +5,9 @@ Each is imported when it is first used: only the network needs torch to score ro
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from nnpu.extras import lazy_names
 
 if TYPE_CHECKING:
     from nnpu.estimators._sensitivity import sensitivity
@@ -29,20 +30,14 @@ __all__ = [
     "sensitivity",
 ]
 
-_HOME = {
-    "BiasedLabelPU": "biased_labels",
-    "BoostedPU": "trees",
-    "EnsemblePU": "ensemble",
-    "ImagePU": "images",
-    "LinearPU": "linear",
-    "PUClassifier": "network",
-    "PUWrapper": "wrapper",
-    "sensitivity": "_sensitivity",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used (PEP 562)."""
-    if name not in _HOME:
-        raise AttributeError(f"module 'nnpu.estimators' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"nnpu.estimators.{_HOME[name]}"), name)
+__getattr__ = lazy_names(
+    __name__,
+    _sensitivity="sensitivity",
+    biased_labels="BiasedLabelPU",
+    ensemble="EnsemblePU",
+    images="ImagePU",
+    linear="LinearPU",
+    network="PUClassifier",
+    trees="BoostedPU",
+    wrapper="PUWrapper",
+)

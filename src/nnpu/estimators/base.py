@@ -19,9 +19,9 @@ from sklearn.utils.validation import (
 
 from nnpu import metrics
 from nnpu.calibration import ScoreCalibration
-from nnpu.estimators import labels, threshold_choice
+from nnpu.estimators import labels
 from nnpu.estimators.notebook import NotebookBox
-from nnpu.parameters import ParameterError, check_count, check_prior, check_sampling
+from nnpu.parameters import ParameterError, check_prior, check_sampling
 from nnpu.prior import PriorEstimate, estimate_prior
 
 if TYPE_CHECKING:
@@ -158,6 +158,8 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         >>> bool(abs(clf.predict_proba(X[s == 0])[:, 1].mean() - 0.3) < 0.05)
         True
         """
+        from nnpu.estimators import threshold_choice
+
         self.calibration_ = threshold_choice.calibration(self, *self._scored(X, y))
         return self
 
@@ -190,6 +192,8 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
             The cut, and an estimate with its 90 % interval: of the recall if a recall was asked
             for, else of the precision. Both take ``prior_`` as known.
         """
+        from nnpu.estimators import threshold_choice
+
         chosen = threshold_choice.threshold(self, *self._scored(X, y), at, precision, recall)
         self.threshold_ = chosen.value
         return chosen
@@ -208,6 +212,8 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         new_prior : float
             π′, the share of positives where the classifier will be used.
         """
+        from nnpu.estimators import threshold_choice
+
         check_is_fitted(self)
         return threshold_choice.shifted(self, new_prior)
 
@@ -304,25 +310,9 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         self, tensors: dict[str, NDArray[Any]], fitted: dict[str, Any], module: Any
     ) -> None:
         """Take on what `_state` gave."""
-        owner = type(self).__name__
-        self.classes_ = labels.stored_classes(fitted["classes"], fitted["classes_dtype"])
-        self._known_negatives = fitted["known_negatives"] is True
-        self.prior_ = check_prior(fitted["prior"], owner)
-        estimate = fitted.get("prior_estimate")
-        self.prior_estimate_ = None if estimate is None else PriorEstimate.from_stored(estimate)
-        self.n_features_in_ = check_count("n_features", fitted["n_features"], owner)
-        if "offset" in fitted:
-            from nnpu.estimators._offset import offset_from_json
+        from nnpu.estimators.loading import restore_shared
 
-            self._offset = offset_from_json(fitted["offset"], self.n_features_in_)
-        calibration = fitted.get("calibration", {"slope": 1.0, "intercept": 0.0})  # once not kept
-        self.calibration_ = threshold_choice.check_calibration(**calibration)
-        self.threshold_ = threshold_choice.check_finite("threshold", fitted.get("threshold", 0.0))
-        if "feature_names" in fitted:
-            names = fitted["feature_names"]
-            if len(names) != self.n_features_in_ or not all(isinstance(n, str) for n in names):
-                raise ValueError("the names of the features are not one text for each of them")
-            self.feature_names_in_ = np.array(names, dtype=object)
+        restore_shared(self, fitted)
 
     def _check_shared_parameters(self) -> None:
         owner = type(self).__name__

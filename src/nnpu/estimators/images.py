@@ -11,7 +11,7 @@ import torch
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from nnpu.data.vectors import as_array
-from nnpu.estimators import threshold_choice
+from nnpu.estimators import loading, threshold_choice
 from nnpu.estimators._image_network import ImageNet, augmentation, channel_scale, moves
 from nnpu.estimators._image_rows import ImageFormat, open_images
 from nnpu.estimators._image_stages import Stages, budget, positive_share
@@ -278,6 +278,6 @@ def _stored_format(stored: Any) -> ImageFormat:
     if found.size > _MOST_PIXELS or not isinstance(found.signed, bool):
         raise ValueError("the format of the images cannot be that")
     check_choice("kind", found.kind, "the model folder", ["bytes", "floats"])
-    threshold_choice.check_finite("low", found.low)
-    threshold_choice.check_finite("high", found.high)
+    loading.check_finite("low", found.low)
+    loading.check_finite("high", found.high)
     return found

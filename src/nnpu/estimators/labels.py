@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from typing import Any
 
@@ -13,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 
 from nnpu.parameters import InputError, ParameterError
 
-__all__ = ["encode", "fit_groups", "fit_labels", "prior_too_small", "stored_classes"]
+__all__ = ["encode", "fit_groups", "fit_labels", "prior_too_small"]
 
 Labels = NDArray[np.int8]
 
@@ -135,18 +134,3 @@ def fit_groups(groups: Any, n: int, owner: str) -> NDArray[np.intp] | None:
         )
     found: NDArray[np.intp] = np.unique(values, return_inverse=True)[1]
     return found
-
-
-def stored_classes(classes: Any, dtype: Any) -> NDArray[Any]:
-    """Return the two classes of a model folder; only plain numbers and texts are let in."""
-    fault = TypeError(f"classes cannot be {str(classes)[:50]} of the type {str(dtype)[:50]!r}")
-    if not isinstance(dtype, str) or not isinstance(classes, list) or len(classes) != 2:
-        raise fault
-    strings = all(isinstance(value, str) for value in classes)
-    pattern = r"\|O|[<>]U[0-9]{1,4}" if strings else r"\|b1|\|[iu]1|[<>]([iu][248]|f[248])"
-    if not re.fullmatch(pattern, dtype):
-        raise fault
-    result = np.array(classes, dtype=dtype)
-    if not result[0] < result[1]:
-        raise fault
-    return result

@@ -18,11 +18,11 @@ from nnpu.calibration import (
     threshold_at_prior,
     threshold_for,
 )
+from nnpu.calibration.least_regret import cut_priors
 from nnpu.parameters import (
     InputError,
     ParameterError,
     check_choice,
-    check_number,
     check_prior,
     shown,
 )
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "calibration",
-    "check_calibration",
-    "check_finite",
-    "cut_priors",
     "shifted",
     "threshold",
 ]
@@ -103,31 +100,13 @@ def _least_regret(
 ) -> float:
     one_sample = classifier.sampling == "one-sample"
     population = np.concatenate([scores_p, scores_u]) if one_sample else scores_u
-    priors = cut_priors(classifier, scores_p.size / population.size if one_sample else 0.0)
+    share = scores_p.size / population.size if one_sample else 0.0
+    priors = cut_priors(classifier.prior_, classifier.prior_estimate_, share)
     low, high, *guards = (
         fit_calibration(scores_p, scores_u, prior=prior, sampling=classifier.sampling)
         for prior in priors
     )
     return least_regret_cut(population, low, high, tuple(guards))
-
-
-def cut_priors(classifier: BasePUClassifier, labelled: float) -> tuple[float, ...]:
-    """Return the priors that decide the cut of least regret.
-
-    The limits of the prior's interval, as far inside of (labelled share, 1) as it goes, and for
-    the guard against losing to the more likely class the priors half-way from the estimate to
-    these limits: at the limits themselves it would flag hardly any row (docs/prior.md). The
-    estimate is of P ∪ U; known negatives make the classifier's prior a part of it.
-    """
-    estimate, prior = classifier.prior_estimate_, classifier.prior_
-    if estimate is None:
-        return prior, prior
-    scale, room = prior / estimate.value, 1e-3 * (1 - labelled)
-    low, high = (
-        min(max(end * scale, labelled + room), 1 - room) for end in (estimate.low, estimate.high)
-    )
-    low, high = min(low, prior), max(high, prior)
-    return low, high, (low + prior) / 2, (high + prior) / 2
 
 
 def shifted(classifier: Classifier, new_prior: float) -> Classifier:
@@ -145,18 +124,6 @@ def shifted(classifier: Classifier, new_prior: float) -> Classifier:
     moved.threshold_ = classifier.threshold_ - step / slope
     moved.prior_, moved.prior_estimate_ = new_prior, None
     return moved
-
-
-def check_calibration(slope: Any, intercept: Any) -> ScoreCalibration:
-    """Return a stored calibration if its numbers can be one's."""
-    slope = check_number("slope", check_finite("slope", slope), "calibration", low=0)
-    return ScoreCalibration(slope, check_finite("intercept", intercept))
-
-
-def check_finite(name: str, value: Any) -> float:
-    """Return a stored number if it is finite."""
-    limit = np.finfo(np.float64).max
-    return check_number(name, value, "the model folder", low=-limit, high=limit)
 
 
 def _setting(classifier: BasePUClassifier) -> dict[str, Any]:

@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["all_finite", "check_history", "parse_json", "read_file", "read_tensors"]
+__all__ = [
+    "all_finite",
+    "check_history",
+    "parse_json",
+    "read_file",
+    "read_tensors",
+]
 
 _LARGEST_HEADER = 2 * 2**20  # bytes; twenty thousand tensors
 #: Flags that a system may not have: POSIX's against links and pipes, Windows's for plain bytes.

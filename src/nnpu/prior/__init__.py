@@ -26,13 +26,10 @@ __all__ = [
 
 __getattr__ = lazy_names(
     __name__,
-    {
-        "METHODS": "methods",
-        "PriorEstimate": "result",
-        "RatioCurve": "curve",
-        "ScarTest": "scar",
-        "estimate_prior": "estimate",
-        "out_of_fold_scores": "scores",
-        "scar_test": "scar",
-    },
+    curve="RatioCurve",
+    estimate="estimate_prior",
+    methods="METHODS",
+    result="PriorEstimate",
+    scar="ScarTest scar_test",
+    scores="out_of_fold_scores",
 )

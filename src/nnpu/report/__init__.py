@@ -36,19 +36,9 @@ __all__ = [
 
 __getattr__ = lazy_names(
     __name__,
-    {
-        "Curve": "figure",
-        "PUCalibrationDisplay": "displays",
-        "Panel": "figure",
-        "PriorDisplay": "displays",
-        "ScoreDisplay": "displays",
-        "ThresholdDisplay": "displays",
-        "curve_panel": "curves",
-        "draw_figure": "figure",
-        "mean_and_spread": "curves",
-        "page": "model_page",
-        "risk_panel": "curves",
-        "save_figure": "figure",
-        "sensitivity_panels": "sensitivity",
-    },
+    curves="curve_panel mean_and_spread risk_panel",
+    displays="PUCalibrationDisplay PriorDisplay ScoreDisplay ThresholdDisplay",
+    figure="Curve Panel draw_figure save_figure",
+    model_page="page",
+    sensitivity="sensitivity_panels",
 )

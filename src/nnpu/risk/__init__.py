@@ -54,25 +54,8 @@ __all__ = [
 
 __getattr__ = lazy_names(
     __name__,
-    {
-        "AbsoluteRisk": "kinds",
-        "AnyLoss": "functions",
-        "ImbalancedRisk": "kinds",
-        "KLRisk": "kinds",
-        "NonNegativePNURisk": "kinds",
-        "NonNegativeRisk": "kinds",
-        "PNURisk": "kinds",
-        "PartialRisks": "partial",
-        "RISKS": "kinds",
-        "Risk": "kinds",
-        "SupervisedRisk": "kinds",
-        "Terms": "kinds",
-        "UnbiasedRisk": "kinds",
-        "get_risk": "kinds",
-        "nnpu_risk": "functions",
-        "partial_risks": "partial",
-        "pn_risk": "functions",
-        "upu_risk": "functions",
-        "upu_risk_symmetric": "functions",
-    },
+    functions="AnyLoss nnpu_risk pn_risk upu_risk upu_risk_symmetric",
+    kinds="AbsoluteRisk ImbalancedRisk KLRisk NonNegativePNURisk NonNegativeRisk PNURisk "
+    "RISKS Risk SupervisedRisk Terms UnbiasedRisk get_risk",
+    partial="PartialRisks partial_risks",
 )

@@ -28,13 +28,9 @@ __all__ = [
 
 __getattr__ = lazy_names(
     __name__,
-    {
-        "MODELS": "named_models",
-        "TablePU": "table_pu",
-        "as_batch": "reading",
-        "load": "folder",
-        "load_table": "folder",
-        "named_model": "named_models",
-        "write_predictions": "predictions",
-    },
+    folder="load load_table",
+    named_models="MODELS named_model",
+    predictions="write_predictions",
+    reading="as_batch",
+    table_pu="TablePU",
 )

@@ -1,18 +1,17 @@
-"""Model folders of tables: what is kept of a `TablePU` beside its classifier."""
+"""Loading model folders: as a `TablePU` if a table was fitted."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from nnpu.estimators import storage
+from nnpu.estimators import loading
 from nnpu.estimators.evaluation import evaluate
 from nnpu.estimators.ranking import Ranking
 from nnpu.parameters import InputError, ParameterError
 from nnpu.table.columns import ColumnPlan
 from nnpu.table.named_models import takes_raw
+from nnpu.table.saving import PLAIN
 from nnpu.table.table_explain import Explained
 from nnpu.table.table_pu import TablePU
 
@@ -25,35 +24,7 @@ if TYPE_CHECKING:
 
     from nnpu.estimators.base import BasePUClassifier
 
-__all__ = ["load", "load_table", "stored"]
-
-_PLAIN = (
-    *("images", "sampling", "pos_label", "id", "groups", "time", "holdout"),
-    *("sep", "decimal", "encoding", "random_state"),
-)
-
-
-def stored(model: TablePU) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the plain values and the arrays that a folder keeps of a fitted model."""
-
-    def plain(value: Any) -> Any:
-        return value.item() if isinstance(value, np.generic) else value
-
-    table = {
-        "columns": model.columns_.to_json(),
-        "parameters": {name: plain(getattr(model, name)) for name in _PLAIN}
-        | {"drop": list(model.drop)},
-        "label": model.label_,
-        "pos_label": model.pos_label_,
-        "rows": [model.n_labelled_, model.n_unlabelled_],
-        "explained": list(model.explained_),
-    }
-    arrays = dict(model.columns_.arrays())
-    if model.holdout_ is not None:
-        arrays |= {"s": model.holdout_.s.astype(np.int8), "scores": model.holdout_.scores}
-        if model.holdout_.ranking is not None:
-            table["ranking"] = model.holdout_.ranking.to_json()
-    return table, arrays
+__all__ = ["load", "load_table"]
 
 
 def load(
@@ -85,7 +56,7 @@ def load(
     >>> bool(np.all(same.decision_function(X) == clf.decision_function(X)))
     True
     """
-    classifier, table, arrays = storage.load(folder, module)
+    classifier, table, arrays = loading.load(folder, module)
     if table is None:
         return classifier
     try:
@@ -112,7 +83,7 @@ def _table_model(
 ) -> TablePU:
     # Folders of version 0.1.0 have the columns alone.
     given = table.get("parameters", {"sampling": classifier.sampling})
-    plain = {name: given[name] for name in (*_PLAIN, "drop") if name in given}
+    plain = {name: given[name] for name in (*PLAIN, "drop") if name in given}
     model = TablePU(classifier.prior_, model=classifier, **plain)
     model._check_parameters()
     model.classifier_, model.columns_ = classifier, ColumnPlan.from_json(table["columns"], arrays)

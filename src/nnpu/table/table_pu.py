@@ -282,7 +282,7 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         notes : mapping of str to str, optional
             Further text files by name, for people: loading does not read them.
         """
-        from nnpu.table.folder import stored
+        from nnpu.table.saving import stored
 
         check_is_fitted(self)
         table, arrays = stored(self)

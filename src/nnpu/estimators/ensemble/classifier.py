@@ -7,6 +7,7 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
+import joblib
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, logit
@@ -18,10 +19,10 @@ from sklearn.utils.validation import (
 )
 
 from nnpu.calibration import ScoreCalibration, least_regret_cut
+from nnpu.calibration.least_regret import cut_priors
 from nnpu.data.vectors import as_array
-from nnpu.estimators._kinds import as_numbers
 from nnpu.estimators.base import BasePUClassifier
-from nnpu.estimators.ensemble import reviewed, state
+from nnpu.estimators.ensemble import state
 from nnpu.estimators.ensemble.designs import Dense, fit_dense
 from nnpu.estimators.ensemble.inputs import (
     Levels,
@@ -30,6 +31,7 @@ from nnpu.estimators.ensemble.inputs import (
     find_categories,
     fit_columns,
     frame_levels,
+    usable,
 )
 from nnpu.estimators.ensemble.member_scorers import Scorer, View
 from nnpu.estimators.ensemble.members import MEMBERS
@@ -37,7 +39,6 @@ from nnpu.estimators.ensemble.rules import excluded
 from nnpu.estimators.ensemble.task import Task
 from nnpu.estimators.ensemble.trials import Folds, Trial, make_folds, p_against_u, refit, try_member
 from nnpu.estimators.ensemble.weights import calibrated, find_weights
-from nnpu.estimators.threshold_choice import cut_priors
 from nnpu.parameters import InputError, ParameterError, check_choice, check_count, shown
 from nnpu.terminal import status
 
@@ -189,7 +190,7 @@ class EnsemblePU(BasePUClassifier):
 
     def _validate(self, X: Any, s: Any = "no_validation") -> Any:
         """Return a matrix of numbers and codes; words become codes."""
-        X = as_numbers(as_array(X), missing=True, dates=True, owner=_OWNER)
+        X = usable(X, _OWNER)
         s = as_array(s)
         fitting = not isinstance(s, str)
         names: dict[str, Any] = {"skip_check_array": True}
@@ -224,10 +225,12 @@ class EnsemblePU(BasePUClassifier):
         n_folds = None if isinstance(self.n_folds, str) else self.n_folds
         groups = None if self._groups is None else self._groups[used]
         folds = make_folds(x, s, seed, n_folds, groups)
-        jobs = self.n_jobs if self.n_jobs and self.n_jobs > 0 else _cores()
+        jobs = self.n_jobs if self.n_jobs and self.n_jobs > 0 else int(joblib.cpu_count())
         view = View(x, self.design_)
         task = Task(view, s, self.categories_, self.sampling, seed, jobs, int(s.sum()))
         if self._answers is not None:
+            from nnpu.estimators.ensemble import reviewed
+
             task = replace(task, answers=reviewed.signed_weights(self._answers, codes)[used])
         self._work: tuple[Task, Folds, list[Trial]] = (task, folds, [])
         reasons = excluded(task, self._asked())
@@ -261,6 +264,8 @@ class EnsemblePU(BasePUClassifier):
     def _find_prior(self, X: Any, codes: Labels, seed: int) -> float:
         if self.prior != "auto" or self._answers is None or self._answers.prior is None:
             return super()._find_prior(X, codes, seed)
+        from nnpu.estimators.ensemble import reviewed
+
         self.prior_estimate_ = reviewed.audited_prior(self._answers, codes, self.sampling)
         return self.prior_estimate_.value
 
@@ -289,6 +294,8 @@ class EnsemblePU(BasePUClassifier):
             raise InputError("No member of EnsemblePU could be fitted: no column tells rows apart.")
         s = task.s[folds.held_out]
         if task.answers is not None:
+            from nnpu.estimators.ensemble import reviewed
+
             task, used = reviewed.best_share(task, folds, used, self._combine, self._say)
         log_odds = self._combine(used, s)
         self._finish(log_odds, s)
@@ -347,7 +354,11 @@ class EnsemblePU(BasePUClassifier):
             population = log_odds if self.sampling == "one-sample" else log_odds[s == 0]
             low, high, *guards = (
                 ScoreCalibration(*calibrated(log_odds, s, prior, self.sampling))
-                for prior in cut_priors(self, s.mean() if self.sampling == "one-sample" else 0.0)
+                for prior in cut_priors(
+                    self.prior_,
+                    self.prior_estimate_,
+                    s.mean() if self.sampling == "one-sample" else 0.0,
+                )
             )
             self.threshold_ = least_regret_cut(population, low, high, tuple(guards))
         if p_against_u(log_odds, s) <= 0.5:
@@ -383,9 +394,3 @@ def _some(x: NDArray[np.float32], seed: int) -> NDArray[np.float32]:
     if len(x) <= 100_000:
         return x
     return x[np.sort(np.random.default_rng(seed).permutation(len(x))[:100_000])]
-
-
-def _cores() -> int:
-    import joblib
-
-    return int(joblib.cpu_count())

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
+from nnpu.data.vectors import as_array
 from nnpu.parameters import InputError, ParameterError, shown
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ __all__ = [
     "find_categories",
     "fit_columns",
     "frame_levels",
+    "usable",
 ]
 
 _FAR = 1e30  # a value farther out than this many times the spread counts as this far
@@ -35,6 +37,16 @@ _MOST_CODES = 1 << 16  # categories of a column that are told apart
 
 #: The levels of each column of words, by the number of the column.
 Levels = dict[int, list[Any]]
+
+
+def usable(X: Any, owner: str) -> Any:
+    """Return what a user passed as an array, a frame or a sparse matrix, if it can be numbers."""
+    X = as_array(X)
+    if type(X) is np.ndarray and X.dtype.kind in "biuf":
+        return X
+    from nnpu.estimators._kinds import as_numbers
+
+    return as_numbers(X, missing=True, dates=True, owner=owner)
 
 
 def _is_frame(X: Any) -> bool:

@@ -1,0 +1,227 @@
+"""Loading model folders.
+
+Nothing in a folder is executable and nothing in it is imported by name, so that loading a
+stranger's folder runs no code of theirs. Checksums are compared before anything is parsed. The
+folder may be reached by a link; the files in it may not be links.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import reprlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from nnpu.calibration import ScoreCalibration
+from nnpu.estimators.storage import CONFIG, LARGEST, SCHEMA, SUMS, TABLE, WEIGHTS, aside, sums_of
+from nnpu.estimators.untrusted import all_finite, parse_json, read_file, read_tensors
+from nnpu.parameters import InputError, check_count, check_number, check_prior
+from nnpu.prior import PriorEstimate
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+    from torch import nn
+
+    from nnpu.estimators.base import BasePUClassifier
+
+__all__ = ["Stored", "check_finite", "load", "restore_shared"]
+
+_STORED = {  # what a folder can hold, and where it is: imported only if it does
+    "BiasedLabelPU": "nnpu.estimators.biased_labels",
+    "BoostedPU": "nnpu.estimators.trees",
+    "EnsemblePU": "nnpu.estimators.ensemble",
+    "ImagePU": "nnpu.estimators.images",
+    "LinearPU": "nnpu.estimators.linear",
+    "PUClassifier": "nnpu.estimators.network",
+}
+
+
+class Stored(NamedTuple):
+    """What a model folder holds.
+
+    Attributes
+    ----------
+    classifier : BasePUClassifier
+        Fitted.
+    table : dict or None
+        What `nnpu.TablePU` keeps beside it, ``columns`` first; None for a bare classifier.
+    arrays : dict
+        The arrays of the same.
+    """
+
+    classifier: BasePUClassifier
+    table: dict[str, Any] | None
+    arrays: dict[str, NDArray[Any]]
+
+
+def load(
+    folder: str | os.PathLike[str], module: nn.Module | Callable[..., nn.Module] | None = None
+) -> Stored:
+    """Read a model folder.
+
+    Parameters
+    ----------
+    folder : path-like
+        What `PUClassifier.save` wrote.
+    module : torch.nn.Module or callable, optional
+        The network, if the classifier was fitted with one of the user's own: code is not stored.
+
+    Returns
+    -------
+    Stored
+        The classifier has the parameters it had. One that was a Python object (a loss function,
+        an optimiser class, a callback) has its default again.
+    """
+    path = Path(folder)
+    weights, text = _read_checked(path)
+    config = _parse(path, text)
+    name = config.get("estimator")
+    if not isinstance(name, str) or name not in _STORED:
+        raise InputError(
+            f"{path}: the estimator {reprlib.repr(name)} is not known to this version of nnpu."
+        )
+    tensors = _tensors(path, weights)
+    arrays = {
+        key.removeprefix(TABLE): tensors.pop(key) for key in list(tensors) if key.startswith(TABLE)
+    }
+    try:
+        kind: type[BasePUClassifier] = getattr(importlib.import_module(_STORED[name]), name)
+        classifier = kind(**_parameters(config["parameters"]))
+        classifier._restore(tensors, config["fitted"], module)
+        classifier._check_parameters()
+    except InputError:
+        raise
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        AttributeError,
+        RuntimeError,
+    ) as error:
+        reason = str(error)[:300]
+        raise InputError(f"{path / CONFIG} does not describe a model: {reason}") from error
+    columns = config.get("columns")
+    if columns is None:
+        return Stored(classifier, None, {})
+    about = config.get("table", {})
+    if not isinstance(about, dict):
+        raise InputError(f"{path / CONFIG} does not describe a table: {reprlib.repr(about)}.")
+    return Stored(classifier, {"columns": columns, **about}, arrays)
+
+
+def _place(folder: Path) -> Path:
+    """Return where the model of that name is: aside, if it was never replaced as was begun."""
+    return folder if folder.exists() or not aside(folder).exists() else aside(folder)
+
+
+def _read_checked(folder: Path) -> tuple[bytes, bytes]:
+    """Return the raw weights and configuration after their checksums were found right."""
+    folder = _place(folder)
+    weights, text, sums = (
+        read_file(folder / name, LARGEST[name]) for name in (WEIGHTS, CONFIG, SUMS)
+    )
+    expected = sums_of(**{CONFIG: text, WEIGHTS: weights})
+    if sums != expected.encode():  # to the byte: no other line, no other name
+        right = sums.split(b"\n")
+        wrong = [line.split()[1] for line in expected.splitlines() if line.encode() not in right]
+        raise InputError(
+            f"{folder / (wrong or [SUMS])[0]} is damaged or was changed: the SHA-256 of the files "
+            f"are not those in {SUMS}. Copy the folder again or fit anew."
+        )
+    return weights, text
+
+
+def _parse(folder: Path, text: bytes) -> dict[str, Any]:
+    try:
+        config = parse_json(text)
+    except ValueError as error:
+        raise InputError(f"{folder / CONFIG} is not JSON: {error}") from error
+    if not isinstance(config, dict) or config.get("format") != "nnpu-model":
+        raise InputError(f"{folder / CONFIG} does not describe an nnpu model.")
+    schema = config.get("schema")
+    if type(schema) is not int or not 1 <= schema <= SCHEMA:
+        raise InputError(
+            f"{folder} has model format {reprlib.repr(schema)}; this version of nnpu reads formats "
+            f"up to {SCHEMA}. Upgrade nnpu (it was written by version "
+            f"{reprlib.repr(config.get('nnpu'))})."
+        )
+    return config
+
+
+def _tensors(folder: Path, content: bytes) -> dict[str, NDArray[Any]]:
+    try:
+        tensors = read_tensors(content)
+    except ValueError as error:
+        raise InputError(f"{folder / WEIGHTS} is not a safetensors file: {error}") from error
+    for name, tensor in tensors.items():
+        if not all_finite(tensor):
+            raise InputError(f"{folder / WEIGHTS}: the weights {name[:50]!r} are not all finite.")
+    return tensors
+
+
+def _parameters(plain: dict[str, Any]) -> dict[str, Any]:
+    parameters = dict(plain)
+    risk = parameters.get("risk")
+    if isinstance(risk, dict):
+        from nnpu.risk import RISKS
+
+        fields = dict(risk)
+        parameters["risk"] = type(RISKS[fields.pop("name")])(**fields)
+    return parameters
+
+
+def restore_shared(classifier: BasePUClassifier, fitted: dict[str, Any]) -> None:
+    """Give a classifier what every one of them has, from the values of a folder."""
+    owner = type(classifier).__name__
+    classifier.classes_ = _classes(fitted["classes"], fitted["classes_dtype"])
+    classifier._known_negatives = fitted["known_negatives"] is True
+    classifier.prior_ = check_prior(fitted["prior"], owner)
+    estimate = fitted.get("prior_estimate")
+    classifier.prior_estimate_ = None if estimate is None else PriorEstimate.from_stored(estimate)
+    classifier.n_features_in_ = check_count("n_features", fitted["n_features"], owner)
+    if "offset" in fitted:
+        from nnpu.estimators._offset import offset_from_json
+
+        classifier._offset = offset_from_json(fitted["offset"], classifier.n_features_in_)
+    calibration = fitted.get("calibration", {"slope": 1.0, "intercept": 0.0})  # once not kept
+    classifier.calibration_ = _calibration(**calibration)
+    classifier.threshold_ = check_finite("threshold", fitted.get("threshold", 0.0))
+    if "feature_names" in fitted:
+        names = fitted["feature_names"]
+        if len(names) != classifier.n_features_in_ or not all(isinstance(n, str) for n in names):
+            raise ValueError("the names of the features are not one text for each of them")
+        classifier.feature_names_in_ = np.array(names, dtype=object)
+
+
+def _calibration(slope: Any, intercept: Any) -> ScoreCalibration:
+    """Return a stored calibration if its numbers can be one's."""
+    slope = check_number("slope", check_finite("slope", slope), "calibration", low=0)
+    return ScoreCalibration(slope, check_finite("intercept", intercept))
+
+
+def check_finite(name: str, value: Any) -> float:
+    """Return a stored number if it is finite."""
+    limit = np.finfo(np.float64).max
+    return check_number(name, value, "the model folder", low=-limit, high=limit)
+
+
+def _classes(classes: Any, dtype: Any) -> NDArray[Any]:
+    """Return the two classes of a model folder; only plain numbers and texts are let in."""
+    fault = TypeError(f"classes cannot be {str(classes)[:50]} of the type {str(dtype)[:50]!r}")
+    if not isinstance(dtype, str) or not isinstance(classes, list) or len(classes) != 2:
+        raise fault
+    strings = all(isinstance(value, str) for value in classes)
+    pattern = r"\|O|[<>]U[0-9]{1,4}" if strings else r"\|b1|\|[iu]1|[<>]([iu][248]|f[248])"
+    if not re.fullmatch(pattern, dtype):
+        raise fault
+    result = np.array(classes, dtype=dtype)
+    if not result[0] < result[1]:
+        raise fault
+    return result

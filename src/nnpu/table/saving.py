@@ -1,0 +1,42 @@
+"""What a model folder keeps of a `TablePU` beside its classifier."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nnpu.table.table_pu import TablePU
+
+__all__ = ["PLAIN", "stored"]
+
+PLAIN = (  # parameters that JSON can say as they are
+    *("images", "sampling", "pos_label", "id", "groups", "time", "holdout"),
+    *("sep", "decimal", "encoding", "random_state"),
+)
+
+
+def stored(model: TablePU) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the plain values and the arrays that a folder keeps of a fitted model."""
+
+    def plain(value: Any) -> Any:
+        return value.item() if isinstance(value, np.generic) else value
+
+    table = {
+        "columns": model.columns_.to_json(),
+        "parameters": {name: plain(getattr(model, name)) for name in PLAIN}
+        | {"drop": list(model.drop)},
+        "label": model.label_,
+        "pos_label": model.pos_label_,
+        "rows": [model.n_labelled_, model.n_unlabelled_],
+        "explained": list(model.explained_),
+    }
+    arrays = dict(model.columns_.arrays())
+    if model.holdout_ is not None:
+        arrays |= {"s": model.holdout_.s.astype(np.int8), "scores": model.holdout_.scores}
+        if model.holdout_.ranking is not None:
+            table["ranking"] = model.holdout_.ranking.to_json()
+    return table, arrays
