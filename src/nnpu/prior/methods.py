@@ -21,12 +21,14 @@ Limits = tuple[float, float, float]
 Method = Callable[[FloatArray, FloatArray, np.random.Generator, float | None], Limits]
 Estimator = Callable[[FloatArray, FloatArray, np.random.Generator], float]
 
-#: The weight of the posterior below and above the interval, given `MANY` positives or more; half of
-#: that with none. These made nine of ten intervals hold on real tables (docs/prior.md).
-BELOW, ABOVE, MANY = 0.28, 0.165, 400
+#: The weight of the posterior below and above the interval, if P and U are two samples and if
+#: they are one; half of that with next to no positives, and the whole from `FEW` on. These made
+#: nearly nine of ten intervals hold on real tables (docs/prior.md).
+TAILS, FEW = {"two-sample": (0.1, 0.22), "one-sample": (0.25, 0.13)}, 50
 
-#: The weight of the largest mixture proportion in the estimate.
-BOUND = 0.2
+#: The chance that a positive scores more than a negative from which the largest mixture proportion
+#: counts: not at all, and alone.
+OVERLAP, APART = 0.8, 1.0
 
 
 def _overlap(
@@ -37,16 +39,26 @@ def _overlap(
 ) -> Limits:
     """Estimate the share where negatives may look like positives.
 
-    The mean of the mixture's posterior is drawn towards the largest mixture proportion, which
-    errs on the other side and bounds the share and its interval.
+    The better the scores tell the classes apart, the more the mean of the mixture's posterior is
+    drawn towards the largest mixture proportion, which bounds the share and its interval.
     """
     posterior = mixture_posterior(scores_p, scores_u, labelled)
     bound = best_bin(scores_p, scores_u)
-    share = min(posterior.mean + BOUND * (bound - posterior.mean), bound)
-    part = float(np.interp(scores_p.size, (0, MANY), (0.5, 1)))
-    low, high = posterior.quantile(part * BELOW), posterior.quantile(1 - part * ABOVE)
+    apart = _separation(scores_p, scores_u, posterior.mean)
+    weight = float(np.interp(apart, (OVERLAP, APART), (0, 1)))
+    share = min(posterior.mean + weight * (bound - posterior.mean), bound)
+    below, above = TAILS["two-sample" if labelled is None else "one-sample"]
+    part = float(np.interp(scores_p.size, (0, FEW), (0.5, 1)))
+    low, high = posterior.quantile(part * below), posterior.quantile(1 - part * above)
     high = min(high, best_bin_interval(scores_p, scores_u, rng)[1])
     return share, min(low, share), max(high, share)
+
+
+def _separation(scores_p: FloatArray, scores_u: FloatArray, share: float) -> float:
+    """Return the chance that a positive scores more than a negative, if U has this share."""
+    ranks = rankdata(np.concatenate([scores_p, scores_u]))[: scores_p.size]
+    auc = (ranks.mean() - (scores_p.size + 1) / 2) / scores_u.size
+    return float((auc - share / 2) / (1 - share))
 
 
 def _bbe(
