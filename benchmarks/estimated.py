@@ -1,6 +1,6 @@
 """What `prior="auto"` costs: accuracy with everything estimated, and what `evaluate` claims.
 
-python benchmarks/estimated.py run [--role choose|verdict] [--settings 0 1 …] [--out FILE]
+python benchmarks/estimated.py run [--role choose|verdict|last] [--settings 0 1 …] [--out FILE]
 python benchmarks/estimated.py summary [--out FILE]
 
 The tables and draws of `benchmarks/prior.py suite`. A fifth of the rows is set aside, as `TablePU`
@@ -62,7 +62,7 @@ def run(role: str, settings: list[int], out: Path) -> None:
             done = {tuple(row[:4]) for row in csv.reader(file)}
     for number in settings:
         sampling, prior, n_p, n_u = SUITE[number]
-        for name in tables.CHOOSE if role == "choose" else tables.VERDICT:
+        for name in (name for name, source in tables.SOURCES.items() if source.role == role):
             if (name, role, sampling, str(prior)) in done:
                 continue
             drawn = tables.draw(
@@ -133,7 +133,7 @@ def summary(out: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["run", "summary"])
-    parser.add_argument("--role", default="choose", choices=["choose", "verdict"])
+    parser.add_argument("--role", default="choose", choices=["choose", "verdict", "last"])
     parser.add_argument("--settings", type=int, nargs="*", default=list(range(len(SUITE))))
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()

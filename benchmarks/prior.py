@@ -1,6 +1,6 @@
 """The accuracy of `estimate_prior`: the tables in docs/prior.md.
 
-python benchmarks/prior.py suite [--role choose|verdict] [--method auto|0.1.0] [--out FILE]
+python benchmarks/prior.py suite [--role choose|verdict|last] [--method auto|0.1.0] [--out FILE]
 python benchmarks/prior.py summary [--out FILE]
 python benchmarks/prior.py digits|mnist|20news|gaussians [--seeds 5] [--method auto]
 
@@ -55,7 +55,7 @@ def suite(role: str, method: str, out: Path) -> None:
 
     done = {tuple(row[:5]) for row in _rows(out)}
     for number, (sampling, prior, n_p, n_u) in enumerate(SUITE):
-        for name in tables.CHOOSE if role == "choose" else tables.VERDICT:
+        for name in (name for name, source in tables.SOURCES.items() if source.role == role):
             if (name, role, method, sampling, str(prior)) in done:
                 continue
             drawn = tables.draw(tables.load(name), n_p, n_u, prior, sampling, seed=1000 + number)
@@ -235,7 +235,7 @@ def main() -> None:
     parser.add_argument("what", choices=names)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--method", default="auto")
-    parser.add_argument("--role", default="choose", choices=["choose", "verdict"])
+    parser.add_argument("--role", default="choose", choices=["choose", "verdict", "last"])
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     if arguments.what == "suite":

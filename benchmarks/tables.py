@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["CHOOSE", "LAST", "NAMES", "VERDICT", "Draw", "Table", "draw", "load"]
+__all__ = ["CHOOSE", "NAMES", "SOURCES", "VERDICT", "Draw", "Table", "draw", "load"]
 
 Role = Literal["choose", "verdict", "last"]
 Sampling = Literal["two-sample", "one-sample"]
@@ -255,7 +255,6 @@ SOURCES: dict[str, Source] = {
 NAMES = tuple(SOURCES)
 CHOOSE = tuple(name for name, source in SOURCES.items() if source.role == "choose")
 VERDICT = tuple(name for name, source in SOURCES.items() if source.role == "verdict")
-LAST = tuple(name for name, source in SOURCES.items() if source.role == "last")
 
 
 @cache
