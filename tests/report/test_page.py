@@ -19,30 +19,27 @@ from nnpu.estimators.ranking import rank_rows
 from nnpu.paper.page_sections import claims_section, panels_section
 from nnpu.parameters import ParameterError
 from nnpu.report import Curve, Panel
-from nnpu.report.html import (
-    ColumnFate,
-    Page,
-    calibration_section,
-    columns_section,
-    costs_section,
+from nnpu.report.html import Page, render
+from nnpu.report.html.answers import (
     drift_section,
-    explorer_section,
     importance_section,
-    metrics_section,
     models_section,
-    prior_section,
-    render,
     rows_section,
-    scenarios_table,
-    scores_section,
-    training_section,
     verdict_section,
 )
-from nnpu.report.html.axes import Axis
-from nnpu.report.html.chart import axes_of, chart
-from nnpu.report.html.cost_explorer import errors
+from nnpu.report.html.chart import Axis, axes_of, chart
+from nnpu.report.html.explorer import costs_section, errors, explorer_section, scenarios_table
 from nnpu.report.html.markup import Html, tag
-from nnpu.report.prior_picture import ratio_panel
+from nnpu.report.html.sections import (
+    ColumnFate,
+    calibration_section,
+    columns_section,
+    metrics_section,
+    prior_section,
+    scores_section,
+    training_section,
+)
+from nnpu.report.panels import ratio_panel
 from nnpu.report.verdict import Verdict
 
 HOSTILE = "</script><script>alert('x')</script><img src=x onerror=\"alert(1)\">&amp;"
@@ -247,7 +244,7 @@ def test_text_and_lines_stand_out_from_what_is_behind_them(theme):
 
 
 def test_every_colour_of_a_curve_has_a_rule():
-    from nnpu.report.figure import COLOURS
+    from nnpu.report.panels import COLOURS
 
     style = files("nnpu.report.html").joinpath("page.css").read_text()
     for name in COLOURS:

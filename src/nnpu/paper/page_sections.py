@@ -11,7 +11,7 @@ from nnpu.report.html.markup import join, table, tag
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from nnpu.report.figure import Panel
+    from nnpu.report.panels import Panel
 
 __all__ = ["claims_section", "panels_section", "results_section"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nnpu.report.figure import Curve, Panel
+from nnpu.report.panels import Curve, Panel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
         ScoreDisplay,
         ThresholdDisplay,
     )
-    from nnpu.report.figure import Curve, Panel, draw_figure, save_figure
+    from nnpu.report.figure import draw_figure, save_figure
     from nnpu.report.model_page import page
+    from nnpu.report.panels import Curve, Panel
     from nnpu.report.sensitivity import sensitivity_panels
 
 __all__ = [
@@ -38,7 +39,8 @@ __getattr__ = lazy_names(
     __name__,
     curves="curve_panel mean_and_spread risk_panel",
     displays="PUCalibrationDisplay PriorDisplay ScoreDisplay ThresholdDisplay",
-    figure="Curve Panel draw_figure save_figure",
+    figure="draw_figure save_figure",
     model_page="page",
+    panels="Curve Panel",
     sensitivity="sensitivity_panels",
 )

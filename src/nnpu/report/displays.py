@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.prior import PriorEstimate
-    from nnpu.report.figure import Panel
+    from nnpu.report.panels import Panel
 
 __all__ = ["PUCalibrationDisplay", "PriorDisplay", "ScoreDisplay", "ThresholdDisplay"]
 

@@ -1,113 +1,31 @@
-"""The one renderer: panels of curves in, a PNG and an SVG out."""
+"""Panels drawn by matplotlib, as a PNG and an SVG, or on axes of the caller's."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nnpu.extras import need
 from nnpu.files import atomic_path
-from nnpu.parameters import ParameterError, check_choice, check_count
+from nnpu.parameters import ParameterError, check_count
+from nnpu.report.panels import COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["COLOURS", "Curve", "Panel", "draw_figure", "draw_panel", "save_figure"]
+    from nnpu.report.panels import Panel
 
-#: Okabe and Ito's palette: told apart by colour-blind readers and in print.
-COLOURS = {
-    "blue": "#0072B2",
-    "orange": "#E69F00",
-    "green": "#009E73",
-    "red": "#D55E00",
-    "purple": "#CC79A7",
-    "sky": "#56B4E9",
-    "grey": "#777777",
-    "black": "#000000",
-}
+__all__ = ["draw_figure", "draw_panel", "save_figure"]
+
 _DASHES = {"solid": "-", "dashed": "--", "dotted": ":", "points": "none", "band": "none"}
 # No date in the file: the same table gives the same bytes.
 _UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-
-
-@dataclass(frozen=True)
-class Curve:
-    """One line of a panel.
-
-    Parameters
-    ----------
-    label : str
-        Name in the legend; empty for none.
-    x, y : array-like
-        The points.
-    spread : array-like, optional
-        Half the width of a band around `y`, such as a standard deviation; or two rows, how far
-        the band reaches below and above `y`.
-    colour : str
-        One of blue, orange, green, red, purple, sky, grey, black.
-    style : {"solid", "dashed", "dotted", "points", "band"}
-        How it is drawn; the spread of points is an error bar, and a band is nothing but spread.
-    fill : bool
-        Whether the area between the line and zero is filled.
-    """
-
-    label: str
-    x: ArrayLike
-    y: ArrayLike
-    spread: ArrayLike | None = None
-    colour: str = "blue"
-    style: Literal["solid", "dashed", "dotted", "points", "band"] = "solid"
-    fill: bool = False
-
-    def __post_init__(self) -> None:
-        check_choice("colour", self.colour, "Curve", COLOURS)
-        check_choice("style", self.style, "Curve", _DASHES)
-
-    def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the lower and the upper end of the band; both are `y` if there is none."""
-        y = np.asarray(self.y, dtype=float)
-        spread = np.asarray(0.0 if self.spread is None else self.spread, dtype=float)
-        below, above = spread if spread.ndim == 2 else (spread, spread)
-        return y - below, y + above
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One pair of axes.
-
-    Parameters
-    ----------
-    title, x_label, y_label : str
-        What it shows.
-    curves : sequence of Curve
-        The lines.
-    log_x, log_y : bool
-        Logarithmic axes.
-    y_range : tuple of float, optional
-        Limits of the vertical axis.
-    marks : sequence of (x, y) pairs
-        Points to single out: a thin cross-hair through each.
-    x_ticks : sequence of (x, text) pairs
-        In place of numbers along the horizontal axis.
-    """
-
-    title: str
-    x_label: str
-    y_label: str
-    curves: Sequence[Curve]
-    log_x: bool = False
-    log_y: bool = False
-    y_range: tuple[float, float] | None = None
-    marks: Sequence[tuple[float, float]] = ()
-    x_ticks: Sequence[tuple[float, str]] = ()
 
 
 def save_figure(
@@ -133,6 +51,7 @@ def save_figure(
     Examples
     --------
     >>> import tempfile
+    >>> from nnpu.report import Curve, Panel
     >>> panel = Panel("Risk", "epoch", "risk", [Curve("nnPU", [1, 2, 3], [0.5, 0.3, 0.2])])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     [path.name for path in save_figure([panel], f"{folder}/risk")]
@@ -169,6 +88,7 @@ def draw_figure(panels: Sequence[Panel], *, columns: int = 2) -> Figure:
 
     Examples
     --------
+    >>> from nnpu.report import Curve, Panel
     >>> panel = Panel("Risk", "epoch", "risk", [Curve("nnPU", [1, 2, 3], [0.5, 0.3, 0.2])])
     >>> len(draw_figure([panel]).axes)
     1

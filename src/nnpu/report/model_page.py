@@ -14,25 +14,25 @@ from nnpu.metrics import (
     threshold_grid,
     threshold_table,
 )
-from nnpu.report.html import (
-    Page,
-    calibration_section,
-    columns_section,
-    costs_section,
+from nnpu.report.html.answers import (
     drift_section,
-    explorer_section,
     importance_section,
-    labels_section,
-    metrics_section,
     models_section,
-    prior_section,
     rows_section,
-    scenarios_table,
-    scores_section,
-    training_section,
     verdict_section,
 )
-from nnpu.report.html.words import number
+from nnpu.report.html.document import Page
+from nnpu.report.html.explorer import costs_section, explorer_section, scenarios_table
+from nnpu.report.html.markup import number
+from nnpu.report.html.sections import (
+    calibration_section,
+    columns_section,
+    labels_section,
+    metrics_section,
+    prior_section,
+    scores_section,
+    training_section,
+)
 from nnpu.report.panels import prior_panel
 from nnpu.report.verdict import verdict
 
@@ -44,8 +44,9 @@ if TYPE_CHECKING:
 
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.estimators.evaluation import Evaluation
-    from nnpu.report.html import ColumnFate, Section
+    from nnpu.report.html.document import Section
     from nnpu.report.html.markup import Html
+    from nnpu.report.html.sections import ColumnFate
 
 __all__ = ["ASSUMPTION", "model_page", "page"]
 

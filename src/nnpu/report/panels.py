@@ -1,14 +1,17 @@
-"""Result tables as panels, for the report and for displays: drawn the same way in both."""
+"""What a picture shows: panels of curves, and those that result tables make.
+
+The page draws them as SVG (`nnpu.report.html.chart`), matplotlib as files (`nnpu.report.figure`).
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from nnpu.report.figure import Curve, Panel
-from nnpu.report.prior_picture import ratio_panel
+from nnpu.parameters import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,22 +23,110 @@ if TYPE_CHECKING:
     Rows = Sequence[Mapping[str, float]]
 
 __all__ = [
+    "COLOURS",
     "METRIC_NAMES",
+    "Curve",
+    "Panel",
     "calibration_panel",
     "metric_curves",
     "no_row_flagged",
     "prior_panel",
+    "ratio_panel",
     "sample_panel",
     "score_panel",
     "threshold_panel",
 ]
 
+#: Okabe and Ito's palette: told apart by colour-blind readers and in print.
+COLOURS = {
+    "blue": "#0072B2",
+    "orange": "#E69F00",
+    "green": "#009E73",
+    "red": "#D55E00",
+    "purple": "#CC79A7",
+    "sky": "#56B4E9",
+    "grey": "#777777",
+    "black": "#000000",
+}
+STYLES = ("solid", "dashed", "dotted", "points", "band")
 METRIC_NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1"}
 _LOOKS: Mapping[str, tuple[str, Any]] = {
     "precision": ("blue", "solid"),
     "recall": ("green", "dotted"),
     "f1": ("purple", "dashed"),
 }
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of a panel.
+
+    Parameters
+    ----------
+    label : str
+        Name in the legend; empty for none.
+    x, y : array-like
+        The points.
+    spread : array-like, optional
+        Half the width of a band around `y`, such as a standard deviation; or two rows, how far
+        the band reaches below and above `y`.
+    colour : str
+        One of blue, orange, green, red, purple, sky, grey, black.
+    style : {"solid", "dashed", "dotted", "points", "band"}
+        How it is drawn; the spread of points is an error bar, and a band is nothing but spread.
+    fill : bool
+        Whether the area between the line and zero is filled.
+    """
+
+    label: str
+    x: ArrayLike
+    y: ArrayLike
+    spread: ArrayLike | None = None
+    colour: str = "blue"
+    style: Literal["solid", "dashed", "dotted", "points", "band"] = "solid"
+    fill: bool = False
+
+    def __post_init__(self) -> None:
+        check_choice("colour", self.colour, "Curve", COLOURS)
+        check_choice("style", self.style, "Curve", STYLES)
+
+    def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the lower and the upper end of the band; both are `y` if there is none."""
+        y = np.asarray(self.y, dtype=float)
+        spread = np.asarray(0.0 if self.spread is None else self.spread, dtype=float)
+        below, above = spread if spread.ndim == 2 else (spread, spread)
+        return y - below, y + above
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes.
+
+    Parameters
+    ----------
+    title, x_label, y_label : str
+        What it shows.
+    curves : sequence of Curve
+        The lines.
+    log_x, log_y : bool
+        Logarithmic axes.
+    y_range : tuple of float, optional
+        Limits of the vertical axis.
+    marks : sequence of (x, y) pairs
+        Points to single out: a thin cross-hair through each.
+    x_ticks : sequence of (x, text) pairs
+        In place of numbers along the horizontal axis.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    curves: Sequence[Curve]
+    log_x: bool = False
+    log_y: bool = False
+    y_range: tuple[float, float] | None = None
+    marks: Sequence[tuple[float, float]] = ()
+    x_ticks: Sequence[tuple[float, str]] = ()
 
 
 def metric_curves(rows: Rows, x: ArrayLike) -> list[Curve]:
@@ -191,4 +282,44 @@ def prior_panel(estimate: PriorEstimate, n_p: int, n_u: int) -> Panel:
         value=of_unlabelled(estimate.value),
         low=of_unlabelled(estimate.low),
         high=of_unlabelled(estimate.high),
+    )
+
+
+_POINTS = 500  # a curve of every score would make a picture of megabytes
+
+
+def ratio_panel(
+    q_p: ArrayLike, ratio: ArrayLike, *, value: float, low: float, high: float
+) -> Panel:
+    """Draw q_u / q_p against q_p, the share of positives above the threshold.
+
+    The ratio is at least the share of positives among the unlabelled rows, up to chance, and
+    equals it where no negative scores as high: on a plateau at the left.
+
+    Parameters
+    ----------
+    q_p, ratio : array-like of shape (m,)
+        The curve.
+    value, low, high : float
+        The estimated share of positives among the unlabelled rows, and its interval.
+
+    Examples
+    --------
+    >>> panel = ratio_panel([1.0, 0.5], [1.0, 0.3], value=0.3, low=0.25, high=0.35)
+    >>> [curve.label for curve in panel.curves]
+    ['q_u / q_p', 'estimate, with its 90 % interval', '']
+    """
+    x, y = np.asarray(q_p, dtype=float), np.asarray(ratio, dtype=float)
+    shown = np.unique(np.linspace(0, len(x) - 1, min(_POINTS, len(x))).round().astype(int))
+    middle, half = (low + high) / 2, (high - low) / 2
+    return Panel(
+        "Unlabelled rows above a threshold, relative to labelled",
+        "share of labelled rows above the threshold, q_p",
+        "q_u / q_p",
+        [
+            Curve("q_u / q_p", x[shown], y[shown]),
+            Curve("estimate, with its 90 % interval", [0, 1], [value, value], colour="green"),
+            Curve("", [0, 1], [middle, middle], [half, half], colour="green", style="band"),
+        ],
+        y_range=(0.0, 1.05),
     )

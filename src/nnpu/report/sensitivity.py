@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nnpu.parameters import InputError
-from nnpu.report.figure import Curve, Panel
+from nnpu.report.panels import Curve, Panel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnpu.report.html import ColumnFate
+from nnpu.report.html.sections import ColumnFate
 from nnpu.report.model_page import ASSUMPTION, model_page
 from nnpu.table._messages import CAVEAT
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nnpu.report.html.document import Section
-from nnpu.report.html.markup import Html, join, table, tag
-from nnpu.report.html.words import floor_percent, number
+from nnpu.report.html.markup import Html, floor_percent, join, number, table, tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nnpu.report.figure import Curve, Panel
 from nnpu.report.html.chart import charts
 from nnpu.report.html.document import Section
 from nnpu.report.html.markup import join, table, tag
+from nnpu.report.panels import Curve, Panel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from nnpu.report.figure import Curve, Panel
 from nnpu.report.html.chart import chart
 from nnpu.report.html.document import Section
-from nnpu.report.html.markup import Html, join, table, tag
-from nnpu.report.html.words import number
-from nnpu.report.panels import calibration_panel, sample_panel, score_panel
+from nnpu.report.html.markup import Html, join, number, table, tag
+from nnpu.report.panels import Curve, Panel, calibration_panel, sample_panel, score_panel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -189,7 +187,7 @@ def prior_section(
     message : str
         The estimate in words, or that it was given.
     panel : Panel, optional
-        What `nnpu.report.prior_picture.ratio_panel` made.
+        What `nnpu.report.panels.ratio_panel` made.
     scenarios : Html, optional
         What `scenarios_table` made.
     """
