@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.stats import norm
 
-from nnpu.metrics.estimates import METRICS
-from nnpu.metrics.formulas import ESTIMATES
+from nnpu.metrics.estimates import ESTIMATES, METRICS
 from nnpu.metrics.sample import pu_sample
 from nnpu.parameters import ParameterError, check_choice, check_number, shown
 from nnpu.prior.result import PriorEstimate
@@ -17,7 +16,7 @@ from nnpu.prior.result import PriorEstimate
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nnpu.metrics.formulas import ValueAndVariance
+    from nnpu.metrics.estimates import ValueAndVariance
     from nnpu.metrics.sample import Prior, ScoredSample
 
 __all__ = ["contradiction", "interval"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import norm
 
-from nnpu.metrics.formulas import FORMULAS, of_shares
+from nnpu.metrics.estimates import FORMULAS, of_shares
 from nnpu.metrics.sample import pu_sample, with_errors
 from nnpu.parameters import check_prior, check_sampling
 
