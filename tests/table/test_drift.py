@@ -13,7 +13,7 @@ import nnpu
 from nnpu import TablePU
 from nnpu.cli import main
 from nnpu.parameters import InputError
-from nnpu.table.columns import ColumnPlan
+from nnpu.table.columns.stored_columns import plan_from_json
 
 pytestmark = pytest.mark.filterwarnings("ignore:These rows differ")
 WORDS = ["red", "green", "blue", "cold", "warm", "new", "old", "house", "river", "garden"]
@@ -113,4 +113,4 @@ def test_the_commands_say_it(model, tmp_path, capsys):
 def test_a_summary_from_a_stranger_is_checked(seen):
     column = {"kind": "boolean", "name": "a", "missing": False, "seen": seen}
     with pytest.raises(InputError, match="cannot be understood"):
-        ColumnPlan.from_json([column])
+        plan_from_json([column])

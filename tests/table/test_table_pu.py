@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ import nnpu
 from nnpu import TablePU
 from nnpu.cli import main
 from nnpu.parameters import InputError, ParameterError
+from nnpu.report.html import render
 from nnpu.table.holdout import set_aside
 
 
@@ -238,3 +240,32 @@ def test_arrays_are_taken_as_they_are():
     X, s = rng.normal(2.0 * y[:, None], 1, (200, 3)), (y & (rng.random(200) < 0.5)).astype(int)
     model = TablePU(0.5, model="linear").fit(X, s)
     assert np.mean(model.predict(X) == y) > 0.9
+
+
+def test_the_pages_count_missing_and_new_cells_of_each_column():
+    """Fit: 20 of 200 ages are missing. Judged: 7 of 50 are, and 5 towns are new."""
+    rng = np.random.default_rng(0)
+    y = rng.random(200) < 0.5
+    age = np.where(np.arange(200) % 10 == 0, None, rng.normal(3.0 * y, 1).round(2))
+    town = np.where(rng.random(200) < 0.5, "Ulm", "Bonn")
+    s = (y & (rng.random(200) < 0.5)).astype(int)
+    model = TablePU(0.5, model="linear", holdout=0.0)
+    model.fit(pa.table({"age": age.tolist(), "town": town, "s": s}), "s")
+    text = render(model.report())
+    assert "fitted to." in text
+    assert _cells_of(text, "age") == ["20", "\u2013"]
+    assert _cells_of(text, "town") == ["0", "0"]
+    age[:50][:7] = None
+    age[7:50] = 1.0
+    town = np.where(np.arange(50) < 5, "Rome", "Ulm")
+    found = model.evaluate(pa.table({"age": age[:50].tolist(), "town": town, "s": s[:50]}), "s")
+    text = render(model.report(found))
+    assert "in these 50 rows" in text
+    assert _cells_of(text, "age") == ["7", "\u2013"]
+    assert _cells_of(text, "town") == ["0", "5"]
+
+
+def _cells_of(text, column):
+    """The two counts of a column in the table of columns."""
+    row = text.split('id="columns"')[1].split(f'<th scope="row">{column}</th>')[1].split("</tr>")[0]
+    return re.findall(r"<td>(.*?)</td>", row)[1:]

@@ -88,6 +88,8 @@ class Evaluation:
         The images that were judged, for a report; None if the rows are none.
     drift : tuple of str
         How the rows differ from those of the training, a line for each column; `TablePU` notes it.
+    cells : mapping of str to (int, int or None)
+        For each column how many cells are missing, and how many hold a new or rare category.
 
     Examples
     --------
@@ -114,6 +116,7 @@ class Evaluation:
     ranking: Ranking | None = field(default=None, repr=False)
     images: Any = field(default=None, repr=False)
     drift: tuple[str, ...] = ()
+    cells: Mapping[str, tuple[int, int | None]] = field(default_factory=dict, repr=False)
 
     @property
     def accuracy(self) -> Estimate:

@@ -114,6 +114,7 @@ def model_page(
     learned: str = "",
     facts: Mapping[str, str] | None = None,
     columns: Sequence[ColumnFate] = (),
+    about_columns: str = "",
     importance: Sequence[tuple[str, float, float, float]] = (),
     why: Mapping[str, str] | None = None,
     drift: Sequence[str] = (),
@@ -139,6 +140,8 @@ def model_page(
         The figures to see first; by default the counts of the rows. The prior is added.
     columns : sequence of ColumnFate
         What was done with each column.
+    about_columns : str
+        Which rows its cells were counted in.
     importance : sequence of (name, value, low, high)
         How much each column matters.
     why : mapping of str to str, optional
@@ -176,7 +179,7 @@ def model_page(
     if classifier.scar_test_ is not None:
         sections.append(labels_section(classifier.scar_test_.message))
     if columns:
-        sections.append(columns_section(columns))
+        sections.append(columns_section(columns, [about_columns] if about_columns else []))
     history = _sound_history(classifier)
     if history:
         sections.append(training_section(history, beta=getattr(classifier, "beta", 0.0)))

@@ -9,7 +9,7 @@ from nnpu.estimators import loading
 from nnpu.estimators.evaluation import evaluate
 from nnpu.estimators.ranking import Ranking
 from nnpu.parameters import InputError, ParameterError
-from nnpu.table.columns import ColumnPlan
+from nnpu.table.columns.stored_columns import plan_from_json
 from nnpu.table.named_models import takes_raw
 from nnpu.table.saving import PLAIN
 from nnpu.table.table_explain import Explained
@@ -48,6 +48,7 @@ def load(
     Examples
     --------
     >>> import tempfile
+    >>> import numpy as np
     >>> from nnpu import LinearPU, load
     >>> X, s = np.array([[2.0], [2.5], [2.2], [-1.0], [-2.0]]), [1, 1, 0, 0, 0]
     >>> clf = LinearPU(prior=0.4).fit(X, s)
@@ -86,7 +87,7 @@ def _table_model(
     plain = {name: given[name] for name in (*PLAIN, "drop") if name in given}
     model = TablePU(classifier.prior_, model=classifier, **plain)
     model._check_parameters()
-    model.classifier_, model.columns_ = classifier, ColumnPlan.from_json(table["columns"], arrays)
+    model.classifier_, model.columns_ = classifier, plan_from_json(table["columns"], arrays)
     raw, images = takes_raw(classifier), model.columns_.has_images
     width = len(model.columns_.raw_names) if raw else model.columns_.width
     if images != (type(classifier).__name__ == "ImagePU"):

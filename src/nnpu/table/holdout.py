@@ -11,7 +11,6 @@ from nnpu.data.folds import PUStratifiedKFold
 from nnpu.estimators.evaluation import evaluate
 from nnpu.parameters import InputError, ParameterError
 from nnpu.table.columns import find_column
-from nnpu.table.columns.dates import row_times
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,6 +59,8 @@ def rows_to_judge(
     """
     order = None
     if time is not None:
+        from nnpu.table.columns.dates import row_times
+
         cells = batch.columns[find_column(time, batch.columns, batch.source)]
         order = row_times(cells, time)
     return set_aside(s, share, seed, groups=groups, time=order)

@@ -9,6 +9,8 @@ from nnpu.report.model_page import ASSUMPTION, model_page
 from nnpu.table._messages import CAVEAT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from nnpu.estimators.evaluation import Evaluation
     from nnpu.report.html import Page
     from nnpu.table.table_pu import TablePU
@@ -47,6 +49,7 @@ def fit_page(
         learned=_learned(model),
         facts=facts,
         columns=_fates(model),
+        about_columns="Cells are counted in the rows that the model was fitted to.",
         leaks=getattr(model, "leaks_", ()),
         importance=model.explained_.importance,
         why=model.explained_.why,
@@ -84,7 +87,8 @@ def evaluation_page(
         title=title,
         lead="How good the model is on these rows.",
         learned=_learned(model) if model.n_labelled_ else "",
-        columns=_fates(model),
+        columns=_fates(model, found.cells),
+        about_columns=f"Cells are counted in these {found.rows:,} rows.",
         drift=found.drift,
         about_rows=CAVEAT,
         about_calibration=f"Estimated from {found.rows:,} rows.",
@@ -102,5 +106,18 @@ def _learned(model: TablePU) -> str:
     )
 
 
-def _fates(model: TablePU) -> list[ColumnFate]:
-    return [ColumnFate(column.name, column.told()) for column in model.columns_.columns]
+def _fates(
+    model: TablePU, counts: Mapping[str, tuple[int, int | None]] | None = None
+) -> list[ColumnFate]:
+    """Say what became of each column; the counts are of these rows, else of the training's."""
+    fates = []
+    for column in model.columns_.columns:
+        missing, unseen = None, None
+        if counts is not None:
+            missing, unseen = counts.get(column.name, (None, None))
+        elif column.seen is not None:
+            missing = column.seen["missing"]
+            if column.is_category:
+                unseen = round(column.seen.get("unseen", 0) * (column.seen["rows"] - missing))
+        fates.append(ColumnFate(column.name, column.told(), missing, unseen))
+    return fates

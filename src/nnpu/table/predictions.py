@@ -18,8 +18,8 @@ import numpy as np
 from nnpu.files import atomic_path
 from nnpu.parameters import InputError
 from nnpu.table._messages import OUR_COLUMNS
-from nnpu.table.columns import DriftWatch, drift_sentence
 from nnpu.table.columns.cells import is_string
+from nnpu.table.columns.drift import DriftWatch, drift_sentence
 from nnpu.terminal import is_live
 
 if TYPE_CHECKING:

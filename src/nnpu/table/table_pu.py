@@ -24,7 +24,8 @@ from nnpu.parameters import (
     shown,
 )
 from nnpu.table._messages import SAMPLING_LINES, say, table_lines
-from nnpu.table.columns import DriftWatch, TrainingRows, drift_sentence, fit_columns
+from nnpu.table.columns import fit_columns
+from nnpu.table.columns.seen import TrainingRows
 from nnpu.table.fitting import fit_classifier, known_answers
 from nnpu.table.holdout import LEAST_LABELLED, group_numbers, judge, rows_to_judge
 from nnpu.table.leaks import leaking_columns
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from nnpu.estimators.evaluation import Evaluation
     from nnpu.report.html import Page
     from nnpu.table.columns import ColumnPlan
+    from nnpu.table.columns.drift import DriftWatch
     from nnpu.table.table_prior import TablePrior
 
 __all__ = ["TablePU"]
@@ -212,6 +214,8 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def decision_function(self, table: Any) -> NDArray[np.float32]:
         """Return a score for each row: greater means more likely positive."""
+        from nnpu.table.columns.drift import DriftWatch, drift_sentence
+
         watch = DriftWatch()
         scores = np.concatenate([part for _, part in self.scored(table, watch)])
         if lines := watch.lines():
@@ -241,6 +245,8 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         table, s
             As in `fit`; rows that the model was not fitted to.
         """
+        from nnpu.table.columns.drift import DriftWatch
+
         check_is_fitted(self)
         table = table if is_path(table) and isinstance(s, str) else self._batch(table)
         watch, scores, cells, names, files = DriftWatch(), [], [], [], []
@@ -251,7 +257,8 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
             files += list(self.columns_.files(batch)) if self.columns_.has_images else []
         codes = read_labels(cells, s, source_name(table), self._known_label()).codes
         rows = np.concatenate(scores), np.concatenate(names), files or None
-        return replace(evaluate(self.classifier_, codes, *rows), drift=watch.lines())
+        found = evaluate(self.classifier_, codes, *rows)
+        return replace(found, drift=watch.lines(), cells=watch.counts())
 
     def report(self, found: Evaluation | None = None, *, title: str = "Report") -> Page:
         """Return the report: it shows itself in a notebook, and ``.save(path)`` writes it.

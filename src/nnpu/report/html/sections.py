@@ -50,7 +50,7 @@ def columns_section(columns: Sequence[ColumnFate], remarks: Sequence[str] = ()) 
     """
     counted = {
         "Missing": [column.missing for column in columns],
-        "Unseen values": [column.unseen for column in columns],
+        "New or rare values": [column.unseen for column in columns],
     }
     counted = {head: found for head, found in counted.items() if any(x is not None for x in found)}
     lines = [

@@ -95,7 +95,7 @@ class Category(Column):
         values, places = distinct(cells, none_is_missing=self.none_is_missing)
         own = {value: code for code, value in enumerate(self.codes)}
         codes = np.array([*(own.get(value, len(own)) for value in values), -1])[places]
-        return Reading(codes, int((codes < 0).sum()), unseen=int((codes == len(own)).sum()))
+        return Reading(codes)
 
     def dense(self, values: Any) -> Block:
         """One-hot."""

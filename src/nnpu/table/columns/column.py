@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 import numpy as np
 
 from nnpu.parameters import InputError
+from nnpu.table.columns.cells import as_text, is_missing_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "DAY",
     "TOLERATED",
     "Block",
     "Column",
@@ -29,12 +31,13 @@ __all__ = [
     "Id",
     "Reading",
     "as_features",
-    "check_unreadable",
     "percent",
+    "tolerant",
 ]
 
 Block: TypeAlias = Any  # a float32 array, or a CSR one
 
+DAY = 86_400.0  # seconds
 TOLERATED = 0.05  # share of cells that cannot be read before the column, or the file, is wrong
 
 
@@ -46,21 +49,15 @@ class Reading:
     ----------
     values : ndarray
         What the kind makes of them; see there.
-    missing : int
-        Number of cells without a value, those that cannot be read included.
     unreadable : int
         Number of cells that hold something else than the column does.
     example : str
         The first of these, with its row: "row 6 is 'unknown'".
-    unseen : int
-        Number of cells with a category that the training did not have.
     """
 
     values: Any
-    missing: int = 0
     unreadable: int = 0
     example: str = ""
-    unseen: int = 0
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ class Column(ABC):
     note : str
         What else should be known about its cells.
     seen : mapping, optional
-        What the training rows held, to notice other data later; see `nnpu.table.columns.drift`.
+        What the training rows held, to notice other data later; see `nnpu.table.columns.seen`.
     """
 
     name: str
@@ -160,14 +157,40 @@ class Id(Column):
         return "id: copied to the predictions"
 
 
-def check_unreadable(column: Column, reading: Reading, cells: int, what: str) -> Reading:
-    """Return the reading if few enough of its cells are unreadable, else raise `InputError`."""
-    if reading.unreadable > TOLERATED * cells:
+def tolerant(
+    column: Column, cells: Any, values: Any, unreadable: NDArray[np.bool_], first: int, what: str
+) -> Reading:
+    """Return what was read if few enough cells hold something else; these count as missing.
+
+    Words that say "not known" are no mistakes, however many there are.
+
+    Parameters
+    ----------
+    column, cells, values, unreadable
+        The column, its cells, what was read (NaN for gaps), and which cells could not be read.
+    first : int
+        Rows before these, for messages.
+    what : str
+        What a cell should be.
+
+    Raises
+    ------
+    InputError
+        If more than one cell in twenty holds something else.
+    """
+    if not unreadable.any():
+        return Reading(values)
+    text = as_text(cells)
+    wrong = unreadable & ~is_missing_word(text)
+    row = int(np.argmax(wrong if wrong.any() else unreadable))
+    place, cell = f"row {first + row + 1}", repr(text[row].as_py()[:40])
+    there = int((~np.isnan(values)).sum() + unreadable.sum())
+    if wrong.sum() > TOLERATED * there:
         raise InputError(
-            f"Column {column.name!r}, {reading.example.replace(' is ', ': ', 1)} is not {what}, as "
-            "the column was in fit; correct it or leave the cell empty."
+            f"Column {column.name!r}, {place}: {cell} is not {what}, as the column was in fit; "
+            "correct it or leave the cell empty."
         )
-    return reading
+    return Reading(values, int(unreadable.sum()), f"{place} is {cell}")
 
 
 def percent(part: int, whole: int) -> str:

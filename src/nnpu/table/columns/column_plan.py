@@ -13,8 +13,6 @@ from scipy import sparse
 from nnpu.parameters import InputError
 from nnpu.table.columns.cells import is_plain
 from nnpu.table.columns.column import Column, Dropped, Id
-from nnpu.table.columns.column_kinds import kind_named
-from nnpu.table.columns.drift import check_seen
 from nnpu.table.columns.guess import fit_column, is_id, is_unique
 
 if TYPE_CHECKING:
@@ -24,7 +22,8 @@ if TYPE_CHECKING:
 
     from nnpu.data.streams import Batch
     from nnpu.table.columns.column import Block, Reading
-    from nnpu.table.columns.drift import DriftWatch, TrainingRows
+    from nnpu.table.columns.drift import DriftWatch
+    from nnpu.table.columns.seen import TrainingRows
 
     Watch: TypeAlias = TrainingRows | DriftWatch
 
@@ -185,29 +184,6 @@ class ColumnPlan:
             for key, array in column.arrays().items()
         }
 
-    @classmethod
-    def from_json(cls, plain: Any, arrays: Mapping[str, NDArray[Any]] | None = None) -> ColumnPlan:
-        """Return the plan that `to_json` and `arrays` described; `InputError` if there is none.
-
-        Without the arrays a plan with text has no raw view.
-        """
-        try:
-            columns = []
-            for number, entry in enumerate(plain):
-                fields = dict(entry)
-                kind = kind_named(fields.pop("kind"))
-                if kind.kind == "text" and arrays and f"columns.{number}.terms" in arrays:
-                    keys = ("terms", "weights", "components")
-                    own = {key: np.asarray(arrays[f"columns.{number}.{key}"]) for key in keys}
-                    fields["directions"] = _directions(own)
-                check_seen(fields.get("seen"))
-                columns.append(kind(**fields))
-            if not columns or not all(isinstance(column.name, str) for column in columns):
-                raise TypeError("columns without names")
-        except (TypeError, ValueError, LookupError) as error:
-            raise InputError(f"The stored columns cannot be understood: {error}") from error
-        return cls(tuple(columns))
-
 
 def _plain(column: Column) -> dict[str, Any]:
     """Return a column as plain values; what is as by default is left out."""
@@ -274,7 +250,7 @@ def fit_columns(
                 columns.append(_column(name, cells, rows, id_name, drop, batch.decimal))
             else:
                 other = Dropped(name, "only the images are used")
-                columns.append(kind_named("image")(name) if name == images else other)
+                columns.append(_picture(name) if name == images else other)
     except InputError as error:
         raise InputError(f"{batch.source}: {error}") from error
     for name, matrix in batch.matrices.items():
@@ -345,17 +321,16 @@ def _find_id(
     return id_name
 
 
+def _picture(name: str) -> Column:
+    from nnpu.table.columns.image_files import Picture
+
+    return Picture(name)
+
+
 def _matrix(name: str, matrix: Any) -> Column:
     from nnpu.table.columns.matrices import Matrix
 
     return Matrix.fit(name, matrix)
-
-
-def _directions(arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return the directions of a text column from its stored arrays."""
-    from nnpu.table.columns.text import Directions
-
-    return Directions.from_arrays(arrays)
 
 
 def _cells(batch: Batch, column: Column) -> Any:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from nnpu.parameters import InputError
-from nnpu.table.columns.cells import as_text, counted, is_missing_word, is_string, is_temporal
-from nnpu.table.columns.column import Block, Column, Dropped, Reading, as_features, check_unreadable
+from nnpu.table.columns.cells import as_text, counted, is_string, is_temporal
+from nnpu.table.columns.column import DAY, Block, Column, Dropped, Reading, as_features, tolerant
 from nnpu.table.columns.numbers import as_numbers
-from nnpu.table.columns.spellings import DAY, day_first, spelled_dates, stored_dates
+from nnpu.table.columns.spellings import day_first, spelled_dates, stored_dates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -142,17 +142,8 @@ class Date(Column):
         if not (is_string(cells.type) or is_temporal(cells.type) or _is_whole(cells.type)):
             raise InputError(f"Column {self.name!r} holds {cells.type} cells, and dates in fit.")
         values, unreadable = as_dates(cells, self.first_is_day)
-        missing = int(np.isnan(values).sum())
-        if not unreadable.any():
-            return Reading(values, missing)
-        text = as_text(cells)
-        wrong = unreadable & ~is_missing_word(text)
-        row = int(np.argmax(wrong if wrong.any() else unreadable))
-        example = f"row {first + row + 1} is {text[row].as_py()[:40]!r}"
-        there = len(values) - missing + int(unreadable.sum())
         what = "a date that can be read in one way only"
-        check_unreadable(self, Reading(values, 0, int(wrong.sum()), example), there, what)
-        return Reading(values, missing, int(unreadable.sum()), example)
+        return tolerant(self, cells, values, unreadable, first, what)
 
     def dense(self, values: Any) -> Block:
         """Standardise the days, put hours and months on a circle, give each weekday a feature."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nnpu.table.columns.column import percent
-from nnpu.table.columns.spellings import DAY
+from nnpu.table.columns.seen import binned, count_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,39 +17,12 @@ if TYPE_CHECKING:
 
     from nnpu.table.columns.column import Column, Reading
 
-__all__ = ["DriftWatch", "TrainingRows", "check_seen", "drift_sentence"]
+__all__ = ["DriftWatch", "drift_sentence"]
 
 _MATTERS = 0.05  # share of the cells from which a difference is worth a line
 _CHANCE = 1e-3  # probability below which a difference is no accident
 _MOVED = 0.5  # share of the cells in other tenths of the training's values
 _LEAST_ROWS = 30  # below, nothing is said about the spread of numbers
-_TEXTS = 200  # texts of a batch that are looked at
-_NUMBERS = ("rows", "missing", "low", "high", "median", "unseen", "unreadable")
-_LISTS = ("edges", "shares")
-
-
-class TrainingRows:
-    """Notes what the training rows hold while their features are made.
-
-    Parameters
-    ----------
-    rows : ndarray of int
-        The training rows.
-    """
-
-    def __init__(self, rows: NDArray[np.intp]) -> None:
-        self.rows = rows
-        self.seen: dict[str, dict[str, Any]] = {}
-
-    def add(self, column: Column, reading: Reading) -> None:
-        """Take the cells of a column, read."""
-        if column.kind == "matrix":
-            return
-        tally = _Tally(column)
-        values = reading.values
-        part = values.take(self.rows) if hasattr(values, "take") else values[self.rows]
-        tally.add(part, 0, "")
-        self.seen[column.name] = tally.as_seen()
 
 
 class DriftWatch:
@@ -60,6 +32,7 @@ class DriftWatch:
     --------
     >>> import pyarrow as pa
     >>> from nnpu.table.columns.numbers import Number
+    >>> from nnpu.table.columns.seen import TrainingRows
     >>> cells = pa.array(np.arange(100.0))
     >>> column, rows = Number.fit("age", cells), TrainingRows(np.arange(100))
     >>> rows.add(column, column.read(cells))
@@ -80,6 +53,13 @@ class DriftWatch:
         tally = self._tallies.setdefault(column.name, _Tally(column))
         tally.add(reading.values, reading.unreadable, reading.example)
 
+    def counts(self) -> dict[str, tuple[int, int | None]]:
+        """Return how many cells of each column were missing, and how many were new or rare."""
+        return {
+            name: (tally.missing, tally.unseen if tally.column.is_category else None)
+            for name, tally in self._tallies.items()
+        }
+
     def lines(self) -> tuple[str, ...]:
         """Return a line for each column that differs, in the order of the columns."""
         found = ((name, tally.differences()) for name, tally in self._tallies.items())
@@ -90,24 +70,6 @@ def drift_sentence(lines: tuple[str, ...]) -> str:
     """Return the lines as one sentence for a warning."""
     columns = "1 column" if len(lines) == 1 else f"{len(lines)} columns"
     return f"These rows differ from the training rows in {columns}: {' | '.join(lines)}."
-
-
-def check_seen(seen: Any) -> None:
-    """Raise ValueError unless `seen` is what `TrainingRows` notes, or None."""
-    if seen is None:
-        return
-    if not isinstance(seen, dict) or not set(seen) <= {*_NUMBERS, *_LISTS}:
-        raise ValueError("the summary of a column cannot be understood")
-    lists = [seen.get(name, []) for name in _LISTS]
-    if not all(isinstance(each, list) for each in lists):
-        raise ValueError("the summary of a column must hold lists of numbers")
-    numbers = [seen[name] for name in _NUMBERS if name in seen] + lists[0] + lists[1]
-    if not all(isinstance(n, int | float) and math.isfinite(n) for n in numbers):
-        raise ValueError("the summary of a column must hold finite numbers")
-    if lists[0] != sorted(lists[0]) or (lists[1] and len(lists[1]) != len(lists[0]) + 1):
-        raise ValueError("the summary of a column does not fit together")
-    if "rows" not in seen or ("edges" in seen) != ("shares" in seen) or seen["rows"] < 1:
-        raise ValueError("the summary of a column is incomplete")
 
 
 @dataclass
@@ -125,28 +87,17 @@ class _Tally:
     far: int = 0
     bins: Any = 0
     medians: list[float] = field(default_factory=list)
-    kept: Any = None  # the numbers themselves, in the training alone
 
     def add(self, values: Any, unreadable: int, example: str) -> None:
         self.rows += len(values)
         self.unreadable += unreadable
         self.example = self.example or example
-        kind, seen = self.column.kind, self.column.seen
-        if kind == "category":
-            self.missing += int((values < 0).sum())
-            self.looked += int((values >= 0).sum())
-            self.unseen += int((values == len(self.column.codes)).sum())  # type: ignore[attr-defined]
-        elif kind == "text":
-            self.missing += values.null_count
-            self._add_texts(values)
-        else:
-            gaps = np.isnan(values)
-            self.missing += int(gaps.sum())
-            there = values[~gaps] / (DAY if kind == "date" else 1)
-            if seen is None:
-                self.kept = there
-            elif there.size:
-                self._add_numbers(there, seen)
+        counts = count_cells(self.column, values)
+        self.missing += counts.missing
+        self.looked += counts.looked
+        self.unseen += counts.unseen
+        if counts.numbers is not None and counts.numbers.size and self.column.seen is not None:
+            self._add_numbers(counts.numbers, self.column.seen)
 
     def _add_numbers(self, there: NDArray[np.float64], seen: Mapping[str, Any]) -> None:
         if "low" not in seen:
@@ -157,30 +108,7 @@ class _Tally:
         self.far += int(((there < low - span) | (there > high + span)).sum())
         self.medians.append(float(np.median(there)))
         if "edges" in seen:
-            self.bins = self.bins + _binned(there, seen["edges"])
-
-    def _add_texts(self, values: Any) -> None:
-        directions = self.column.directions  # type: ignore[attr-defined]
-        step = max(1, len(values) // _TEXTS)
-        texts = [text for text in values[::step].to_pylist() if text] if len(values) else []
-        if directions is None or not texts:
-            return
-        self.looked += len(texts)
-        self.unseen += int((~directions(texts, self.column.analyzer).any(axis=1)).sum())  # type: ignore[attr-defined]
-
-    def as_seen(self) -> dict[str, Any]:
-        """Return what is stored of the training rows."""
-        seen: dict[str, Any] = {"rows": self.rows, "missing": self.missing}
-        if self.looked:
-            seen["unseen"] = self.unseen / self.looked
-        if self.kept is not None and self.kept.size and self.column.kind in ("number", "date"):
-            seen |= {"low": float(self.kept.min()), "high": float(self.kept.max())}
-            seen["median"] = float(np.median(self.kept))
-            if self.column.kind == "number":
-                edges = np.unique(np.quantile(self.kept, np.arange(1, 10) / 10))
-                shares = _binned(self.kept, edges) / self.kept.size
-                seen |= {"edges": edges.tolist(), "shares": shares.tolist()}
-        return seen
+            self.bins = self.bins + binned(there, seen["edges"])
 
     def differences(self) -> list[str]:
         """Return what differs and matters, a clause each."""
@@ -233,11 +161,6 @@ class _Tally:
                 now = float(np.median(self.medians))
                 said.append(f"median {now:.4g}, was {seen['median']:.4g}")
         return said
-
-
-def _binned(values: NDArray[np.float64], edges: Any) -> NDArray[np.int64]:
-    places = np.searchsorted(np.asarray(edges), values, side="left")
-    return np.bincount(places, minlength=len(edges) + 1)
 
 
 def _many(found: int, cells: int, usual: float, rows: int, least: float) -> bool:

@@ -17,9 +17,7 @@ from nnpu.table.columns.cells import (
     is_temporal,
 )
 from nnpu.table.columns.column import TOLERATED, Column, Dropped, percent
-from nnpu.table.columns.dates import Date
 from nnpu.table.columns.numbers import Number, as_numbers, decimal_mark, spelled_numbers
-from nnpu.table.columns.spellings import day_first, spelled_dates
 from nnpu.table.columns.truth import Boolean, are_truth_words
 
 if TYPE_CHECKING:
@@ -109,6 +107,8 @@ def _fit_typed(name: str, cells: Any, training: Any) -> Column:
     if pa.types.is_boolean(cells.type):
         return Boolean.fit(name, training)
     if is_temporal(cells.type):
+        from nnpu.table.columns.dates import Date
+
         return Date.fit(name, training)
     if pa.types.is_integer(cells.type):
         text = as_text(cells)
@@ -140,13 +140,29 @@ def _fit_strings(name: str, cells: Any, training: Any, decimal: str | None) -> C
         if mostly:
             as_numbers(cells, name, decimal=mark)  # says which row holds one that is too large
             return Number.fit(name, training, mark, _joined(remark, note))
+    date = _as_dates(name, values, places, probe, training)
+    return date or _fit_words(name, text, values, training)
+
+
+def _as_dates(
+    name: str, values: Any, places: NDArray[np.intp], probe: Any, training: Any
+) -> Column | None:
+    """Return a column of dates if nearly all cells are dates."""
+    import pyarrow.compute as pc
+
+    if not pc.any(pc.match_substring_regex(probe, r"\d")).as_py():
+        return None  # every date has a digit
+    from nnpu.table.columns.dates import Date
+    from nnpu.table.columns.spellings import day_first, spelled_dates
+
     order, proven = day_first(values)
-    if _are_some(spelled_dates(probe, order), probe):
-        right = ~np.isnan(spelled_dates(values, order))
-        mostly, note = _mostly(right, values, places, "dates")
-        if mostly:
-            return Date.fit(name, training, order, _joined(_order_words(order, proven), note))
-    return _fit_words(name, text, values, training)
+    if not _are_some(spelled_dates(probe, order), probe):
+        return None
+    right = ~np.isnan(spelled_dates(values, order))
+    mostly, note = _mostly(right, values, places, "dates")
+    if not mostly:
+        return None
+    return Date.fit(name, training, order, _joined(_order_words(order, proven), note))
 
 
 def _are_some(found: NDArray[np.float64], probe: Any) -> bool:
@@ -169,8 +185,11 @@ def _special_digits(
             return None
     if len(values) >= _LEAST_DATES:
         eight = pc.match_substring_regex(values, r"^(19|20)\d{6}$")
-        if pc.all(eight).as_py() and not np.isnan(spelled_dates(values, None)).any():
-            return Date.fit(name, training)
+        if pc.all(eight).as_py():
+            from nnpu.table.columns.dates import Date, as_dates
+
+            if not np.isnan(as_dates(values, None)[0]).any():
+                return Date.fit(name, training)
     lengths = pc.utf8_length(values)
     long = pc.quantile(lengths, 0.5)[0].as_py() >= 16 and not _is_time(name)
     zeros = pc.any(pc.match_substring_regex(values, r"^0\d+$")).as_py()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from nnpu.parameters import InputError
-from nnpu.table.columns.cells import as_text, counted, is_missing_word, is_string
-from nnpu.table.columns.column import Block, Column, Dropped, Reading, as_features, check_unreadable
+from nnpu.table.columns.cells import as_text, counted, is_string
+from nnpu.table.columns.column import Block, Column, Dropped, Reading, as_features, tolerant
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -244,16 +244,7 @@ class Number(Column):
     def read(self, cells: Any, first: int = 0, decimal: str | None = None) -> Reading:
         """Return float64 values; few cells may be unreadable, and count as missing."""
         values, unreadable = as_numbers(cells, self.name, first, decimal or self.decimal)
-        missing = int(np.isnan(values).sum())
-        if not unreadable.any():
-            return Reading(values, missing)
-        text = as_text(cells)
-        wrong = unreadable & ~is_missing_word(text)
-        row = int(np.argmax(wrong if wrong.any() else unreadable))
-        example = f"row {first + row + 1} is {text[row].as_py()[:40]!r}"
-        there = len(values) - missing + int(unreadable.sum())
-        check_unreadable(self, Reading(values, 0, int(wrong.sum()), example), there, "a number")
-        return Reading(values, missing, int(unreadable.sum()), example)
+        return tolerant(self, cells, values, unreadable, first, "a number")
 
     def dense(self, values: Any) -> Block:
         """Fill the gaps, clip and standardise."""

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.table.columns.column import DAY
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["day_first", "spelled_dates", "stored_dates"]
 
-DAY = 86_400.0
 _ZONES = {"z": 0, "utc": 0, "gmt": 0, "wet": 0, "bst": 1, "cet": 1, "cest": 2, "eet": 2, "eest": 3}
 _ZONES |= {"msk": 3, "jst": 9, "est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6}
 _ZONES |= {"pst": -8, "pdt": -7}

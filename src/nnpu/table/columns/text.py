@@ -155,7 +155,7 @@ class Text(Column):
     def read(self, cells: Any, first: int = 0, decimal: str | None = None) -> Reading:
         """Return strings, null for missing ones."""
         text = as_text(cells)
-        return Reading(text, text.null_count)
+        return Reading(text)
 
     def dense(self, values: Any) -> Block:
         """Hash, to a CSR array; a missing text is an empty one."""

@@ -140,8 +140,7 @@ class Boolean(Column):
 
     def read(self, cells: Any, first: int = 0, decimal: str | None = None) -> Reading:
         """Return 1, 0 and NaN."""
-        values = as_truth(cells, self.name, first)
-        return Reading(values, int(np.isnan(values).sum()))
+        return Reading(as_truth(cells, self.name, first))
 
     def dense(self, values: Any) -> Block:
         """1 for true, 0 for false and missing."""
