@@ -202,6 +202,33 @@ def test_sparse_rows_are_learned_by_members_that_take_them():
     )
 
 
+def test_the_weights_of_tf_idf_are_kept():
+    """Thousands of rare words at the size of a frequent one would drown what tells P from N."""
+    rng = np.random.default_rng(0)
+    n, rare = 1200, 6000
+    y = rng.random(n) < 0.4
+    words = (rng.random((n, 40)) < np.where(y[:, None], 0.3, 0.15)).astype(float)
+    words[:, 20:] = rng.random((n, 20)) < 0.2
+    noise = sp.random(n, rare, 0.002, random_state=0, data_rvs=lambda size: np.full(size, 0.3))
+    x = sp.csr_matrix(sp.hstack([sp.csr_matrix(words), noise]))
+    s = (y & (rng.random(n) < 0.5)).astype(int)
+    clf = EnsemblePU(0.4, sampling="one-sample", members=["linear"], n_folds=2, random_state=0)
+    ours = roc_auc_score(y[800:], clf.fit(x[:800], s[:800]).decision_function(x[800:]))
+    best = roc_auc_score(y[800:], words[800:, :20].sum(axis=1))  # the likelihood ratio
+    assert ours > best - 0.06
+
+
+def test_columns_of_sparse_data_may_be_of_very_different_sizes():
+    """Either scale is among the settings: without its own, a small column would count nothing."""
+    rng = np.random.default_rng(1)
+    y = rng.random(1000) < 0.4
+    x = np.where(y, 1.0, -1.0)[:, None] * (rng.random((1000, 1)) < 0.8)
+    x = sp.csr_matrix(np.hstack([1e-5 * x, 1e9 * (rng.random((1000, 3)) < 0.5)]))
+    s = (y & (rng.random(1000) < 0.5)).astype(int)
+    clf = EnsemblePU(0.4, sampling="one-sample", members=["linear"], n_folds=2, random_state=0)
+    assert roc_auc_score(y, clf.fit(x, s).decision_function(x)) > 0.9
+
+
 # Few positives.
 
 

@@ -105,6 +105,21 @@ def test_a_missing_text_is_a_gap_and_unknown_words_are_zeros():
     assert 0.1 < np.linalg.norm(raw[2]) <= 1.0001
 
 
+def test_a_table_of_nothing_but_text_keeps_its_words():
+    rows, _ = mixed()
+    notes = pa.array([None, *rows.columns["note"].to_pylist()[1:]])
+    alone = batch(id=rows.columns["id"], note=notes)
+    plan = fit_columns(alone, np.arange(300))
+    raw = plan.raw(alone)
+    assert raw.shape == (300, len(plan.raw_names))
+    assert "note (parcel is)" in plan.raw_names
+    lengths = np.sqrt(raw.multiply(raw).sum(axis=1))
+    assert lengths[0] == 0  # missing: no words
+    np.testing.assert_allclose(lengths[1:], 1, rtol=1e-6)
+    again = plan_from_json(json.loads(json.dumps(plan.to_json())), plan.arrays())
+    assert (again.raw(alone) != raw).nnz == 0
+
+
 def test_a_plan_with_text_survives_json_and_arrays():
     rows, _ = mixed()
     plan = fit_columns(rows, np.arange(200))

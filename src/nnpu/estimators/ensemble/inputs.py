@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 _FAR = 1e30  # a value farther out than this many times the spread counts as this far
+_FAR_APART = 1e6  # a sparse column this many times the usual size is brought down to it
 _ENOUGH = 100_000  # rows that the spread of a column is taken from
 _MOST_CODES = 1 << 16  # categories of a column that are told apart
 
@@ -204,7 +205,10 @@ def fit_columns(X: Any, categories: tuple[int, ...], owner: str) -> Columns:
     if sp.issparse(X):
         squares = sp.csr_array(X, dtype=np.float64)
         size = np.sqrt(np.asarray((squares * squares).mean(axis=0)).ravel())
-        return Columns(centre, np.where((size > 0) & np.isfinite(size), size, 1.0))
+        used = (size > 0) & np.isfinite(size)
+        # One spread for all: the weights of TF-IDF stay. Columns of quite another size get theirs.
+        one = float(np.median(size[used])) if used.any() else 1.0
+        return Columns(centre, np.where(used, np.maximum(one, size / _FAR_APART), one))
     rows = X[:: -(-n // _ENOUGH)]
     for j in range(d):
         column = np.asarray(rows[:, j], dtype=np.float64)

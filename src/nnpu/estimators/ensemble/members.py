@@ -38,6 +38,7 @@ __all__ = ["MEMBERS", "Member"]
 _FOR_THREADS = 50_000  # rows from which LightGBM uses more than one thread
 _FEW = 2500  # positives up to which boosted trees are small
 _MANY_NUMBERS = 32  # columns from which narrow kernels are tried
+_MOST_FILLED = 2000  # sparse columns that trees look at: rare words cost time and split little
 _STEP = 10  # boosting rounds between two looks at the held-out loss
 
 
@@ -149,19 +150,32 @@ def _bump_columns(
 
 
 class _SparseLinear(Member):
-    """Ridge logistic regression on sparse columns."""
+    """Ridge logistic regression on sparse columns, at one scale for all or a scale for each.
+
+    The weights of TF-IDF say which words matter, and one scale keeps them: rows have the mean
+    square 1. Counts and indicators of very different sizes need a scale for each column.
+    """
 
     name = "linear"
     needs_dense = False
     most_rows = 200_000
+    grid = (("one", 1.0), ("one", 0.3), ("one", 0.1), ("each", 1.0))
+
+    def settings(self, task: Task) -> int:
+        return len(self.grid)
 
     def fit(self, task: Task) -> list[Scorer]:
         task = task.at_most(self.most_rows)
         x = task.view.x.astype(np.float64)
-        scale = np.sqrt(np.asarray(x.multiply(x).mean(axis=0)).ravel())
-        scale = np.where(scale > 0, scale, np.inf)
-        weights, intercept = _ridge(x.multiply(1 / scale).tocsr(), task, 1.0)
-        return [SparseScorer(weights / scale, intercept)]
+        square = np.asarray(x.multiply(x).mean(axis=0)).ravel()  # (n_features,)
+        each = np.sqrt(np.where(square > 0, square, np.inf))
+        one = np.full(len(square), np.sqrt(square.sum()) or np.inf)
+        fitted: list[Scorer] = []
+        for kind, strength in self.grid:
+            scale = one if kind == "one" else each
+            weights, intercept = _ridge(x.multiply(1 / scale).tocsr(), task, strength)
+            fitted.append(SparseScorer(weights / scale, intercept))
+        return fitted
 
 
 def _ridge(columns: Any, task: Task, strength: float) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -239,7 +253,7 @@ class _Boosted(Member):
         options = self._options(task)
         index, labels, weights = self._rows(task)
         rows = lightgbm.Dataset(
-            _for_lightgbm(task.view.x[index]),
+            _for_lightgbm(task.view.x, index),
             label=labels,
             weight=weights,
             params={name: value for name, value in options.items() if name != "objective"},
@@ -338,11 +352,20 @@ class _KL(_Boosted):
         return kl_round(scores, s, prior=prior, sampling=sampling).values["train_risk"]
 
 
-def _for_lightgbm(x: Any) -> Any:
-    """LightGBM knows no sparse arrays."""
+def _for_lightgbm(x: Any, index: Any) -> Any:
+    """Return rows as LightGBM takes them: no sparse arrays, and of many columns the fullest."""
     import scipy.sparse as sp
 
-    return sp.csr_matrix(x) if sp.issparse(x) else x
+    if not sp.issparse(x):
+        return x[index]
+    rows = sp.csr_matrix(x[index], copy=True)
+    filled = np.bincount(rows.indices, minlength=x.shape[1])
+    if np.count_nonzero(filled) > _MOST_FILLED:
+        kept = np.zeros(x.shape[1], dtype=bool)
+        kept[np.argsort(-filled, kind="stable")[:_MOST_FILLED]] = True
+        rows.data[~kept[rows.indices]] = 0  # a column of zeros is never split
+        rows.eliminate_zeros()
+    return rows
 
 
 #: The members by name, in the order in which they are fitted.

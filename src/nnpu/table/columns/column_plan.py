@@ -112,7 +112,8 @@ class ColumnPlan:
         """Return the raw view of some rows, for trees: float64, NaN where a cell is missing.
 
         Numbers are as they are, categories are codes (see `raw_categories`), dates are their
-        parts, text is reduced to a few directions. With sparse matrices the features are CSR.
+        parts, text is reduced to a few directions. With sparse matrices, or text
+        alone, the features are CSR.
 
         Parameters
         ----------
@@ -255,6 +256,8 @@ def fit_columns(
         raise InputError(f"{batch.source}: {error}") from error
     for name, matrix in batch.matrices.items():
         columns.append(Dropped(name, "as requested") if name in drop else _matrix(name, matrix))
+    if all(column.kind == "text" for column in columns if column.width):
+        columns = [column.as_words() if column.width else column for column in columns]  # type: ignore[attr-defined]
     plan = ColumnPlan(tuple(columns))
     if plan.width == 0:
         told = "; ".join(f"{column.name}: {column.told()}" for column in columns[:5])

@@ -88,8 +88,8 @@ def _other_texts(column: Any, values: Any) -> tuple[int, int]:
     texts = [text for text in values[::step].to_pylist() if text] if len(values) else []
     if column.directions is None or not texts:
         return 0, 0
-    known = column.directions(texts, column.analyzer).any(axis=1)
-    return int((~known).sum()), len(texts)
+    found = column.directions(texts, column.analyzer)  # dense or CSR
+    return int((abs(found).sum(axis=1) == 0).sum()), len(texts)
 
 
 def binned(values: NDArray[np.float64], edges: Any) -> NDArray[np.int64]:

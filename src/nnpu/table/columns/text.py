@@ -1,8 +1,8 @@
-"""Sentences: hashed n-grams for networks, a few directions of TF-IDF for trees."""
+"""Sentences: hashed n-grams for networks; TF-IDF for trees, or a few directions of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -35,7 +35,7 @@ class Directions:
     weights : ndarray of shape (n_terms,)
         Inverse document frequencies.
     components : ndarray of shape (k, n_terms)
-        The directions.
+        The directions; none (k = 0) leaves the terms as they are.
     """
 
     terms: list[str]
@@ -79,11 +79,13 @@ class Directions:
         terms = np.frombuffer("\n".join(self.terms).encode(), dtype=np.uint8)
         return {"terms": terms, "weights": self.weights, "components": self.components}
 
-    def __call__(self, texts: list[str], analyzer: str) -> NDArray[np.float64]:
-        """Return the coordinates of texts, shape (n, k)."""
+    def __call__(self, texts: list[str], analyzer: str) -> Any:
+        """Return the coordinates of texts, shape (n, k), or their TF-IDF as CSR."""
         counts = _counter(analyzer, vocabulary=self.terms).transform(texts)
-        coordinates: NDArray[np.float64] = _weighted(counts, self.weights) @ self.components.T
-        return coordinates.astype(np.float64)
+        weighted = _weighted(counts, self.weights)
+        if not len(self.components):
+            return weighted.astype(np.float64)
+        return (weighted @ self.components.T).astype(np.float64)
 
 
 def _counter(analyzer: str, **options: Any) -> Any:
@@ -141,11 +143,19 @@ class Text(Column):
 
     @property
     def raw_names(self) -> list[str]:
-        """The directions by number."""
+        """The directions by number, or the terms."""
         if self.directions is None:
             return []
         number = len(self.directions.components)
-        return [f"{self.name} (topic {topic})" for topic in range(1, number + 1)]
+        parts = [f"topic {topic}" for topic in range(1, number + 1)] or self.directions.terms
+        return [f"{self.name} ({part})" for part in parts]
+
+    def as_words(self) -> Self:
+        """Return the column with all its terms in the raw view, for a table of nothing but text."""
+        if self.directions is None:
+            return self
+        terms = replace(self.directions, components=self.directions.components[:0])
+        return replace(self, directions=terms)
 
     def words(self) -> str:
         """Say what it becomes."""
@@ -171,12 +181,14 @@ class Text(Column):
         return sparse.csr_array(hashing.transform(values.fill_null("").to_pylist()))
 
     def raw(self, values: Any) -> Any:
-        """Return the coordinates, NaN for a missing text."""
+        """Return the coordinates, NaN for a missing text; the terms of a missing text are none."""
         if self.directions is None:
             raise InputError(
                 f"Column {self.name!r}: the model was stored without its directions; fit anew."
             )
         coordinates = self.directions(values.fill_null("").to_pylist(), self.analyzer)
+        if sparse.issparse(coordinates):
+            return coordinates
         coordinates[np.asarray(values.is_null())] = np.nan
         return coordinates
 
