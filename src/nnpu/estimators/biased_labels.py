@@ -28,6 +28,7 @@ from nnpu.estimators.propensity_prior import thinned_estimate, weighted_share
 from nnpu.extras import need
 from nnpu.metrics import propensity_metrics
 from nnpu.parameters import InputError, ParameterError, shown
+from nnpu.prior.scores import spline_features
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -240,7 +241,8 @@ class BiasedLabelPU(BasePUClassifier):
 
     def _split(self, X: Any, s: NDArray[np.bool_], prior: float) -> Split:
         drivers = None if self._columns is None else standard(X[:, list(self._columns)])[0]
-        return split(standard(X)[0], drivers, s, prior, self._known)
+        features = spline_features(len(s)).fit_transform(X)
+        return split(features, drivers, s, prior, self._known)
 
     def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
         s = codes == 1

@@ -1,9 +1,9 @@
 """P(labelled | x) as a product: the chance f of a positive times the chance e of its label.
 
-Both are logistic here: f in all columns, e in the columns that drive the labelling or in the
-log-odds of f. The product has one likelihood, which is maximised over both at once: EM alone
-moves so slowly that it stays near its start. What is found is where EM around a better classifier
-begins.
+Both are logistic here: f in splines of all columns, so that a class which bends is not taken for
+biased labels, e in the columns that drive the labelling or in the log-odds of f. The product has
+one likelihood, which is maximised over both at once: EM alone moves so slowly that it stays near
+its start. What is found is where EM around a better classifier begins.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def split(
     Parameters
     ----------
     features : ndarray of shape (n, d)
-        Standardised columns, for the class.
+        What the class depends on, standardised.
     drivers : ndarray of shape (n, k) or None
         Standardised columns, for the labelling; None: the log-odds of the class drive it.
     s : ndarray of bool of shape (n,)

@@ -30,6 +30,7 @@ __all__ = [
     "default_model",
     "out_of_fold_scores",
     "some_rows",
+    "spline_features",
 ]
 
 N_FOLDS = 5
@@ -163,10 +164,15 @@ def default_model(x: Any, *, random_state: int | None = None) -> Any:
     return VotingClassifier(models, voting="soft")
 
 
-def _splines(n: int) -> Any:
-    """Return logistic regression on quadratic splines of the ranks of each column."""
+def spline_features(n: int) -> Any:
+    """Return what makes quadratic splines of the ranks of each column, for about `n` rows.
+
+    Examples
+    --------
+    >>> spline_features(100).fit_transform(np.arange(100.0)[:, None]).shape
+    (100, 5)
+    """
     from sklearn.impute import SimpleImputer
-    from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import QuantileTransformer, SplineTransformer, StandardScaler
 
@@ -177,8 +183,16 @@ def _splines(n: int) -> Any:
         ),
         SplineTransformer(5, degree=2, include_bias=False),
         StandardScaler(),
-        LogisticRegression(C=0.01, class_weight="balanced", max_iter=300),
     )
+
+
+def _splines(n: int) -> Any:
+    """Return logistic regression on quadratic splines of the ranks of each column."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    model = LogisticRegression(C=0.01, class_weight="balanced", max_iter=300)
+    return make_pipeline(*(step for _, step in spline_features(n).steps), model)
 
 
 def _boosted(leaf: int, random_state: int | None) -> Any:
