@@ -36,7 +36,7 @@ def table(n, seed=0):
 
     rng = np.random.default_rng(seed)
     y = rng.random(n) < 0.3
-    columns = {"row_id": np.arange(n)}
+    columns = {"row_id": seed + np.arange(n)}
     for j in range(12):
         values = rng.normal(0.8 * y * (j < 5), 1).round(4)
         columns[f"x{j}"] = np.where(rng.random(n) < 0.02, np.nan, values)

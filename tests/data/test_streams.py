@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import tracemalloc
 
 import numpy as np
@@ -10,12 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nnpu.data.streams import read_rows, stream_rows
+from nnpu.data.streams import ahead, read_rows, stream_rows
 from nnpu.parameters import InputError
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
-def test_rows_of_a_long_csv_come_in_order_and_in_several_batches(tmp_path, name):
+def test_rows_of_a_long_csv_come_in_order_and_in_several_batches(tmp_path, name, monkeypatch):
+    monkeypatch.setattr("nnpu.data.csvfile._BLOCK", 1 << 18)
     text = "a,b\n" + "".join(f'{number},"x,{number}"\n' for number in range(60_000))
     packed = gzip.compress(text.encode()) if name.endswith("gz") else text.encode()
     (tmp_path / name).write_bytes(packed)
@@ -80,8 +82,8 @@ def test_long_rows_at_the_beginning_make_longer_batches(tmp_path):
 
 
 def test_a_file_is_never_in_memory_whole(tmp_path):
-    """Thirty-four megabytes: pyarrow's pool and Python's peak together stay below half of them."""
-    (tmp_path / "t.csv").write_text("a,b\n" + "12345,some words\n" * 2_000_000)
+    """Fifty-one megabytes: pyarrow's pool and Python's peak together stay below half of them."""
+    (tmp_path / "t.csv").write_text("a,b\n" + "12345,some words\n" * 3_000_000)
     tracemalloc.start()
     before = pa.total_allocated_bytes()
     pool = max(pa.total_allocated_bytes() - before for _ in stream_rows(tmp_path / "t.csv"))
@@ -96,3 +98,15 @@ def test_arrays_of_an_npz_file_are_columns_or_matrices_by_their_shape(tmp_path):
     batch = read_rows(tmp_path / "t.npz")
     assert batch.matrices["x"].shape == (3, 2)
     assert batch.columns["s"].to_pylist() == [1.0, None, 0.0]
+
+
+def test_items_made_ahead_keep_their_order_and_their_errors():
+    def items():
+        yield 1
+        yield 2
+        raise InputError("row 3 is odd")
+
+    seen = []
+    with pytest.raises(InputError, match="row 3 is odd"):
+        seen.extend(ahead(items()))
+    assert list(itertools.islice(ahead(itertools.count(1)), 3)) == [1, 2, 3]

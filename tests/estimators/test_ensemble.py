@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from nnpu import EnsemblePU, load
-from nnpu.estimators.ensemble import classifier as module
+from nnpu.estimators.ensemble import threads as module
 from nnpu.estimators.ensemble.designs import fit_dense, fit_expansion
 from nnpu.estimators.ensemble.members import MEMBERS
 from nnpu.estimators.ensemble.trials import make_folds
@@ -321,7 +321,9 @@ def test_a_row_has_its_score_whatever_rows_are_beside_it(fitted, monkeypatch):
     clf, _, _, test, _ = fitted
     whole = clf.decision_function(test)
     monkeypatch.setattr(module, "_BLOCK", 64)
-    np.testing.assert_array_equal(clf.decision_function(test), whole)
+    for jobs in (1, 3):
+        np.testing.assert_array_equal(clf.set_params(n_jobs=jobs).decision_function(test), whole)
+    clf.set_params(n_jobs=1)
     np.testing.assert_allclose(clf.decision_function(test[:1]), whole[:1], rtol=1e-6)
 
 
@@ -462,6 +464,18 @@ def test_the_dense_design_by_hand():
     np.testing.assert_allclose(
         products[:, 5:8].T, [dense[:, 0] ** 2, dense[:, 0] * dense[:, 1], dense[:, 1] ** 2]
     )
+
+
+@pytest.mark.parametrize("kind", ["plain", "products", "splines"])
+@pytest.mark.parametrize("n_numeric", [3, 30])
+def test_a_sum_over_expanded_columns_needs_no_expanded_columns(kind, n_numeric):
+    """With 30 numbers there are squares alone."""
+    rng = np.random.default_rng(0)
+    dense = rng.normal(size=(200, n_numeric + 4)).astype(np.float32)
+    expansion = fit_expansion(dense, n_numeric, kind=kind)
+    columns = expansion.transform(dense).astype(np.float64)
+    weights = rng.normal(size=columns.shape[1])
+    np.testing.assert_allclose(expansion.dot(dense, weights), columns @ weights, atol=2e-5)
 
 
 # scikit-learn's checks.

@@ -106,6 +106,46 @@ def test_trees_that_compare_categories_score_as_lightgbm_does(table):
     np.testing.assert_array_equal(again.scores(x), forest.scores(x))
 
 
+def walk_and_predictor(forest, x, monkeypatch):
+    """Return the scores by the walk in NumPy, then by LightGBM's predictor of the same arrays."""
+    walked = forest.scores(x), forest.staged_scores(x, 5, 4)
+    assert "_predictor" not in forest.__dict__
+    monkeypatch.setattr("nnpu.estimators.forest._MANY", 1)
+    quick = forest.scores(x), forest.staged_scores(x, 5, 4)
+    assert "_predictor" in forest.__dict__
+    return walked, quick
+
+
+@pytest.mark.parametrize("kind", ["numbers", "categories", "sparse", "extra trees"])
+def test_many_rows_get_the_scores_of_the_walk(table, kind, monkeypatch):
+    x, _, y = table
+    x = np.where(np.random.default_rng(1).random(x.shape) < 0.1, np.nan, x).astype(np.float32)
+    if kind == "extra trees":
+        from sklearn.ensemble import ExtraTreesClassifier
+
+        x = np.nan_to_num(x)
+        forest = Forest.from_sklearn(ExtraTreesClassifier(20, random_state=0).fit(x, y).estimators_)
+    else:
+        x[:, 0] = np.arange(len(x)) % 70
+        data = lightgbm.Dataset(x, y == 1, categorical_feature=[0] if kind == "categories" else [])
+        options = {"verbosity": -1, "objective": "binary", "num_threads": 1}
+        forest = Forest.from_text(lightgbm.train(options, data, 20).model_to_string())
+    assert bool(len(forest.category)) == (kind == "categories")
+    rows = sp.csr_array(np.nan_to_num(x)) if kind == "sparse" else x
+    walked, quick = walk_and_predictor(forest, rows, monkeypatch)
+    np.testing.assert_array_equal(quick[0], walked[0])
+    np.testing.assert_allclose(quick[1], walked[1], rtol=1e-12, atol=1e-12)
+
+
+def test_without_lightgbm_many_rows_are_walked(table, monkeypatch):
+    x, _, y = table
+    forest = Forest.from_text(grow(x, (y == 1).astype(int)).model_to_string())
+    walked = forest.scores(x)
+    monkeypatch.setattr("nnpu.estimators.forest._MANY", 1)
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    np.testing.assert_array_equal(forest.scores(x), walked)
+
+
 def test_the_forest_of_extra_trees_gives_their_mean_share(table):
     from sklearn.ensemble import ExtraTreesClassifier
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Dialect", "check_unique", "read_batches", "read_header", "read_typed"]
 
-_BLOCK = 1 << 18  # bytes of text that become one record batch, unless a row is longer
+_BLOCK = 1 << 19  # bytes of text that become one record batch, unless a row is longer
 _LONGEST_CELL = 1 << 26  # characters: what is longer is a quote that was not closed
 _SEPARATORS = (",", ";", "\t", "|")
 

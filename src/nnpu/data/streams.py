@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Batch", "read_rows", "stream_rows"]
+__all__ = ["Batch", "ahead", "read_rows", "stream_rows"]
 
 _ROWS = 16_384  # of a batch, where the format does not decide
 
@@ -143,6 +144,26 @@ def read_rows(
     }
     rows = sum(batch.n_rows for batch in batches)
     return replace(batches[0], columns=columns, n_rows=rows)
+
+
+def ahead(items: Iterator[Any]) -> Iterator[Any]:
+    """Yield the items; a thread makes the next one while the last one is used.
+
+    Parameters
+    ----------
+    items : iterator
+        Not None.
+
+    Examples
+    --------
+    >>> list(ahead(iter([1, 2, 3])))
+    [1, 2, 3]
+    """
+    with ThreadPoolExecutor(1, "nnpu-ahead") as pool:
+        upcoming = pool.submit(next, items, None)
+        while (item := upcoming.result()) is not None:
+            upcoming = pool.submit(next, items, None)
+            yield item
 
 
 def _numbered(batches: Iterator[Any], source: Path) -> Iterator[Batch]:

@@ -2,11 +2,13 @@
 
 LightGBM's own reader trusts its text: an index that is out of range there is read outside of the
 array. So model folders hold these arrays instead, no text of a stranger's ever reaches it, and a
-stored model needs no LightGBM to score rows.
+stored model needs no LightGBM to score rows: it walks them in NumPy. Many rows are left to
+LightGBM where there is one (`quick_forest`).
 """
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Forest"]
 
 _MOST_NODES = 1 << 24  # of a stored forest; a row passes fewer
-_MANY = 1 << 21  # rows times trees from which LightGBM's predictor is worth its start
+_MANY = 1 << 19  # rows times trees from which LightGBM's predictor is worth its start
+_MAKING = threading.Lock()  # one predictor is made, not one in each thread
 _TYPES = {
     "roots": np.int32,
     "feature": np.int32,
@@ -143,27 +146,36 @@ class Forest:
         kept = names if len(self.category) else list(_TYPES)
         return {name: getattr(self, name) for name in kept}
 
-    def scores(self, X: Any) -> NDArray[np.float64]:
+    def scores(self, X: Any, n_threads: int = 0) -> NDArray[np.float64]:
         """Return the sum of the leaves' values for each row, in the order of the trees.
 
         Parameters
         ----------
         X : ndarray or CSR matrix of shape (n, n_features)
-            Rows of a sparse matrix are made dense a block at a time.
+            The rows.
+        n_threads : int
+            Threads of LightGBM's predictor, where rows are many; 0 is one for each core.
         """
-        many = X.shape[0] * len(self.roots) >= _MANY and isinstance(X, np.ndarray)
-        if many and (quick := self._booster(X.shape[1])) is not None:
-            return np.asarray(quick.predict(X, raw_score=True), dtype=np.float64)
-        total: NDArray[np.float64] = self.staged_scores(X, max(1, len(self.roots)), 1)[0]
+        if (quick := self._quick(X)) is not None:
+            return np.asarray(quick(X, n_threads), dtype=np.float64)
+        total: NDArray[np.float64] = self._walk(X, max(1, len(self.roots)), 1)[0]
         return total
 
-    def _booster(self, n_features: int) -> Any:
-        """Return LightGBM's predictor of the same trees, made once; None without LightGBM."""
-        if "_quick" not in self.__dict__:
-            from nnpu.estimators.quick_forest import booster
+    def _quick(self, X: Any) -> Any:
+        """Return LightGBM's predictor of the same trees once many rows have come, else None.
 
-            self.__dict__["_quick"] = booster(self, n_features)
-        return self.__dict__["_quick"]
+        It is worth its start from some thousand rows on, in one call or in several.
+        """
+        made = self.__dict__
+        made["_passed"] = made.get("_passed", 0) + X.shape[0] * len(self.roots)
+        if made["_passed"] < _MANY:
+            return None
+        with _MAKING:
+            if "_predictor" not in made:
+                from nnpu.estimators.quick_forest import predictor
+
+                made["_predictor"] = predictor(self, X.shape[1])
+        return made["_predictor"]
 
     def first(self, n: int) -> Forest:
         """Return the forest of the first n trees."""
@@ -178,6 +190,12 @@ class Forest:
 
     def staged_scores(self, X: Any, step: int, stages: int) -> NDArray[np.float64]:
         """Return the sums over the first `step`, 2 `step`, … trees, shape (stages, n)."""
+        if (quick := self._quick(X)) is None:
+            return self._walk(X, step, stages)
+        parts = [quick(X, 0, stage * step, step) for stage in range(stages)]
+        return np.cumsum(parts, axis=0)
+
+    def _walk(self, X: Any, step: int, stages: int) -> NDArray[np.float64]:
         total = np.zeros((stages, X.shape[0]))
         depths = self.depths()
         for rows, block in row_blocks(X, X.shape[1]):

@@ -10,24 +10,43 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
 
     from nnpu.estimators.forest import Forest
 
-__all__ = ["booster"]
+    Predict = Callable[..., NDArray[np.float64]]
+
+__all__ = ["predictor"]
 
 _NUMBER, _NUMBER_NAN_LEFT, _CATEGORY = 8, 10, 1  # LightGBM's decision types, NaN being missing
 
 
-def booster(forest: Forest, n_features: int) -> Any:
-    """Return a LightGBM booster that scores as the forest does; None without LightGBM."""
+def predictor(forest: Forest, n_features: int) -> Predict | None:
+    """Return LightGBM's sum of the forest's trees for rows; None without LightGBM."""
     try:
         lightgbm = importlib.import_module("lightgbm")
     except (ImportError, OSError):  # not installed, or without the OpenMP library
         return None
-    return lightgbm.Booster(model_str=_text(forest, n_features))
+    booster = lightgbm.Booster(model_str=_text(forest, n_features))
+
+    def predict(
+        X: Any, n_threads: int = 0, first: int = 0, n_trees: int = -1
+    ) -> NDArray[np.float64]:
+        sums = booster.predict(
+            sparse.csr_matrix(X) if sparse.issparse(X) else X,  # it knows no sparse arrays
+            start_iteration=first,
+            num_iteration=n_trees,
+            raw_score=True,
+            num_threads=n_threads,
+        )
+        return np.asarray(sums, dtype=np.float64)
+
+    return predict
 
 
 def _text(forest: Forest, n_features: int) -> str:

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from nnpu.data.streams import Batch, stream_rows
+from nnpu.data.streams import Batch, ahead, stream_rows
 from nnpu.estimators.evaluation import evaluate
 from nnpu.estimators.notebook import NotebookBox
 from nnpu.estimators.storage import save
@@ -313,17 +313,17 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
             return
         rows = 0
         how = {"sep": self.sep, "decimal": self.decimal, "encoding": self.encoding}
-        for batch in stream_rows(table, **how) if is_path(table) else [self._batch(table)]:
+        batches = stream_rows(table, **how) if is_path(table) else [self._batch(table)]
+        read = ((b, features_for(self.classifier_, self.columns_, b, watch)) for b in batches)
+        for batch, features in ahead(read):
             rows += batch.n_rows
-            features = features_for(self.classifier_, self.columns_, batch, watch)
             yield batch, self.classifier_.decision_function(features)
         if rows == 0:
             raise InputError(f"{source_name(table)} has no rows.")
 
     def flags(self, scores: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Return which scores are predicted positive."""
-        above: NDArray[np.bool_] = scores.astype(np.float64) > self.classifier_.threshold_
-        return above
+        return np.asarray(scores.astype(np.float64) > self.classifier_.threshold_)
 
     def _scored_array(self, table: Any) -> tuple[Batch, NDArray[np.float32]]:
         """Score an array: the columns of fit, or the features that they became."""

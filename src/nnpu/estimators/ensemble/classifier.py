@@ -7,7 +7,6 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-import joblib
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, logit
@@ -37,6 +36,7 @@ from nnpu.estimators.ensemble.member_scorers import Scorer, View
 from nnpu.estimators.ensemble.members import MEMBERS
 from nnpu.estimators.ensemble.rules import excluded
 from nnpu.estimators.ensemble.task import Task
+from nnpu.estimators.ensemble.threads import count_jobs, in_threads
 from nnpu.estimators.ensemble.trials import Folds, Trial, make_folds, p_against_u, refit, try_member
 from nnpu.estimators.ensemble.weights import calibrated, find_weights
 from nnpu.parameters import InputError, ParameterError, check_choice, check_count, shown
@@ -52,7 +52,6 @@ __all__ = ["EnsemblePU"]
 
 _OWNER = "EnsemblePU"
 _SURE = 1e-9  # probabilities nearer to 0 or 1 count as this
-_BLOCK = 1 << 16  # rows that are scored at a time
 
 
 class EnsemblePU(BasePUClassifier):
@@ -225,7 +224,7 @@ class EnsemblePU(BasePUClassifier):
         n_folds = None if isinstance(self.n_folds, str) else self.n_folds
         groups = None if self._groups is None else self._groups[used]
         folds = make_folds(x, s, seed, n_folds, groups)
-        jobs = self.n_jobs if self.n_jobs and self.n_jobs > 0 else int(joblib.cpu_count())
+        jobs = count_jobs(self.n_jobs)
         view = View(x, self.design_)
         task = Task(view, s, self.categories_, self.sampling, seed, jobs, int(s.sum()))
         if self._answers is not None:
@@ -370,14 +369,13 @@ class EnsemblePU(BasePUClassifier):
             )
 
     def _scores(self, X: Any) -> NDArray[np.float32]:
-        n = X.shape[0]
-        out = np.empty(n, dtype=np.float32)
-        for start in range(0, n, _BLOCK):
-            rows = slice(start, min(start + _BLOCK, n))
-            view = View(self.columns_.transform(X[rows]), self.design_)
-            scores = np.array([scorer.scores(view) for scorer in self.scorers_])
-            out[rows] = self._log_odds(scores)
-        return out
+        parts = in_threads(self._block_scores, X, count_jobs(self.n_jobs))
+        return np.concatenate([np.zeros(0, np.float32), *parts])
+
+    def _block_scores(self, X: Any) -> NDArray[np.float32]:
+        view = View(self.columns_.transform(X), self.design_)
+        scores = np.array([scorer.scores(view) for scorer in self.scorers_])
+        return self._log_odds(scores).astype(np.float32)
 
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         tensors, fitted = super()._state()

@@ -6,11 +6,14 @@ Every design is fitted to the features alone, never to labels, and is a handful 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
 __all__ = ["Dense", "Expansion", "fit_dense", "fit_expansion"]
@@ -60,7 +63,9 @@ class Dense:
         numbers = (numbers - self.mean) / self.scale
         out[:, :k] = np.where(np.isnan(numbers), np.float32(0), numbers)
         out[:, k : k + m] = np.isnan(x[:, self.flagged])
-        out[:, k + m :] = x[:, self.level_column] == self.level_code
+        levels = out[:, k + m :]
+        for column, first, last in _runs(self.level_column):
+            levels[:, first:last] = x[:, column, None] == self.level_code[first:last]
         return out
 
 
@@ -144,6 +149,31 @@ class Expansion:
         out -= self.mean
         out /= self.scale
         return out
+
+    def dot(self, dense: NDArray[np.float32], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``transform(dense) @ weights`` without the expanded columns in between."""
+        w = weights / self.scale
+        d, h = dense.shape[1], len(self.hinge_column)
+        x = dense.astype(np.float64)
+        total: NDArray[np.float64] = x @ w[:d] - self.mean @ w
+        for column, first, last in _runs(self.hinge_column):
+            hinges = np.maximum(x[:, column, None] - self.hinge_knot[first:last], 0)
+            total += hinges @ w[d + first : d + last]
+        if np.array_equal(self.left, self.right):
+            total += np.square(x[:, self.left]) @ w[d + h :]
+        else:
+            k = int(max(self.left.max(), self.right.max())) + 1
+            form = np.zeros((k, k))
+            np.add.at(form, (self.left, self.right), w[d + h :])
+            total += np.einsum("ij,ij->i", x[:, :k] @ form, x[:, :k])
+        return total
+
+
+def _runs(columns: NDArray[np.int32]) -> Iterator[tuple[int, int, int]]:
+    """Yield each column with the first and the last place of a run of it."""
+    edges = np.flatnonzero(np.diff(columns, prepend=-1, append=-1)).tolist()
+    for first, last in pairwise(edges):
+        yield int(columns[first]), first, last
 
 
 def fit_expansion(dense: NDArray[np.float32], n_numeric: int, *, kind: str) -> Expansion:
