@@ -39,8 +39,9 @@ def _overlap(
 ) -> Limits:
     """Estimate the share where negatives may look like positives.
 
-    The better the scores tell the classes apart, the more the mean of the mixture's posterior is
-    drawn towards the largest mixture proportion, which bounds the share and its interval.
+    The better the scores tell the classes apart, the more the mean of the mixture's posterior and
+    the upper end of the interval are drawn towards the largest mixture proportion, which bounds
+    both.
     """
     posterior = mixture_posterior(scores_p, scores_u, labelled)
     bound = best_bin(scores_p, scores_u)
@@ -50,7 +51,8 @@ def _overlap(
     below, above = TAILS["two-sample" if labelled is None else "one-sample"]
     part = float(np.interp(scores_p.size, (0, FEW), (0.5, 1)))
     low, high = posterior.quantile(part * below), posterior.quantile(1 - part * above)
-    high = min(high, best_bin_interval(scores_p, scores_u, rng)[1])
+    most = best_bin_interval(scores_p, scores_u, rng)[1]
+    high = min(high + weight * max(most - high, 0), most)
     return share, min(low, share), max(high, share)
 
 
