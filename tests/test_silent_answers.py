@@ -174,8 +174,7 @@ def test_a_few_gigantic_values_change_little(model, capsys):
     kind = EnsemblePU(members=["splines", "small-trees"]) if model == "ensemble" else model
     clean, dirty = fit(columns, s, model=kind), fit(spoilt, s, model=kind, verbose=1)
     assert "extreme values are clipped" in capsys.readouterr().out
-    # A linear model loses what the column says, as its scale is that of the clipped values.
-    assert accuracy(dirty, spoilt, y) == pytest.approx(accuracy(clean, columns, y), abs=0.04)
+    assert accuracy(dirty, spoilt, y) == pytest.approx(accuracy(clean, columns, y), abs=0.01)
     flagged = dirty.predict(pa.table(spoilt))
     assert abs(flagged.mean() - 0.3) < 0.1
 

@@ -262,11 +262,13 @@ class Number(Column):
 
 
 def _ends(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Return where numbers are so far from the others that they would drown them."""
+    """Return the range of numbers that are not so far from the others that they drown them."""
     low, high = np.quantile(values, [0.25, 0.75])
     span = high - low
     if span == 0:  # most are equal: the others say what is usual
         others = np.abs(values[values != low] - low)
         span = 2 * float(np.median(others)) if others.size else 1.0
     far = _FAR * span
-    return float(max(low - far, -LARGEST)), float(min(high + far, LARGEST))
+    ends = float(max(low - far, -LARGEST)), float(min(high + far, LARGEST))
+    inside = values[(values >= ends[0]) & (values <= ends[1])]
+    return ends if inside.size == values.size else (float(inside.min()), float(inside.max()))
