@@ -131,6 +131,20 @@ def test_a_word_that_only_labelled_rows_have_is_a_leak():
     assert leaks(words, s).tolist() == [0]
 
 
+@pytest.mark.parametrize("sampling", ["one-sample", "two-sample"])
+@pytest.mark.parametrize("apart", [True, False])
+def test_labelled_rows_from_another_range_of_ids_are_remarked_on_in_one_sample(sampling, apart):
+    columns, s, _, rng = base()
+    ids = rng.permutation(N) + (100_000 * s if apart else 0)
+    job = TablePU(0.3, model="linear", sampling=sampling)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        job.fit(pa.table(columns | {"row_id": ids, "s": s}), "s")
+    remarks = [str(one.message) for one in said if "range of their ids" in str(one.message)]
+    assert len(remarks) == (apart and sampling == "one-sample")
+    assert not job.leaks_
+
+
 def test_an_estimate_of_zero_is_never_identified():
     rng = np.random.default_rng(0)
     with pytest.warns(UserWarning, match="the estimate 0 becomes"):

@@ -8,6 +8,7 @@ of U means that there are hardly any positives in U, or that the column knows th
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nnpu.data.streams import Batch
     from nnpu.table.columns import ColumnPlan
 
 __all__ = ["column_owners", "leaking_columns", "leaks"]
@@ -28,8 +30,13 @@ _FEWEST = 20  # positives: fewer may agree in a column by chance
 _ENOUGH = 20_000  # rows of P, and of U, that are looked at
 
 
-def leaking_columns(plan: ColumnPlan, features: Any, codes: NDArray[np.int8]) -> list[str]:
+def leaking_columns(
+    plan: ColumnPlan, features: Any, codes: NDArray[np.int8], batch: Batch, sampling: str
+) -> list[str]:
     """Return the columns that nearly tell labelled from unlabelled rows alone, and warn of them.
+
+    Numbers in the id column that do so are no leak, since ids are no feature. But they may mean
+    that a single sample is none, which is a warning of its own.
 
     Parameters
     ----------
@@ -39,8 +46,22 @@ def leaking_columns(plan: ColumnPlan, features: Any, codes: NDArray[np.int8]) ->
         Their raw or their dense view.
     codes : ndarray of shape (n,)
         PU labels.
+    batch : Batch
+        The rows.
+    sampling : {"one-sample", "two-sample"}
+        How they came about.
     """
-    if plan.has_images or (codes == 1).sum() < _FEWEST:
+    if (codes == 1).sum() < _FEWEST:
+        return []
+    if sampling == "one-sample" and leaks(_id_numbers(plan, batch), codes).size:
+        warnings.warn(
+            f"Labelled and unlabelled rows differ in the range of their ids ({plan.id_name!r}). If "
+            "the labelled rows were collected separately, this is no single sample: "
+            "--sampling two-sample.",
+            UserWarning,
+            stacklevel=3,
+        )
+    if plan.has_images:
         return []
     owners = column_owners(plan, features.shape[1])
     found = [owners[index] for index in leaks(features, codes)]
@@ -55,6 +76,17 @@ def leaking_columns(plan: ColumnPlan, features: Any, codes: NDArray[np.int8]) ->
             stacklevel=3,
         )
     return names
+
+
+def _id_numbers(plan: ColumnPlan, batch: Batch) -> NDArray[np.float64]:
+    """Return the ids as a column of numbers, or zeros if they are none."""
+    import pyarrow as pa
+
+    ids = plan.ids(batch)
+    if ids is not None:
+        with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):  # names, dates
+            return np.asarray(ids.cast(pa.float64()).to_numpy(zero_copy_only=False))[:, None]
+    return np.zeros((batch.n_rows, 1))
 
 
 def column_owners(plan: ColumnPlan, width: int) -> list[str]:

@@ -181,7 +181,7 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         training = TrainingRows(fitted)
         features = features_for(classifier, self.columns_, batch, training)
         self.columns_ = self.columns_.with_seen(training.seen)
-        self.leaks_ = leaking_columns(self.columns_, features, codes)
+        self.leaks_ = leaking_columns(self.columns_, features, codes, batch, self.sampling)
         known = known_answers(answers, batch, self.columns_, codes, self.sampling)
         self.classifier_ = fit_classifier(
             classifier, features, codes, aside, self.columns_, groups, known, say=self._say
@@ -208,7 +208,7 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         batch, codes = self._read(table, s)
         self.columns_ = self._plan(batch, np.arange(batch.n_rows))
         features = features_for(self._classifier(codes), self.columns_, batch)
-        leaking_columns(self.columns_, features, codes)
+        leaking_columns(self.columns_, features, codes, batch, self.sampling)
         groups = group_numbers(batch, self.groups)
         return table_prior(features, codes, groups, self.sampling, self.random_state)
 
