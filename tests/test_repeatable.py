@@ -16,7 +16,7 @@ import pytest
 
 from nnpu import LinearPU, PUClassifier
 from nnpu.cli import main
-from nnpu.data import csvfile, read_table, streams
+from nnpu.data import csvfile, formats, read_table
 
 NAMES = ("config.json", "model.safetensors", "SHA256SUMS")
 
@@ -139,7 +139,7 @@ def test_a_csv_and_a_parquet_file_in_blocks_of_any_size_get_the_same_predictions
     for name in ("t.csv", "t.parquet"):
         for size in (1 << 12, 1 << 18):
             monkeypatch.setattr(csvfile, "_BLOCK", size)
-            monkeypatch.setattr(streams, "_ROWS", size >> 6)
+            monkeypatch.setattr(formats, "ROWS", size >> 6)
             out = tmp_path / f"{name}-{size}.parquet"
             main(["predict", str(tmp_path / "model"), str(tmp_path / name), "--out", str(out)])
             found.append(pq.read_table(out))

@@ -9,16 +9,14 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["TEMPORARY_PREFIX", "FolderLock", "atomic_path", "partial_folder", "sync", "write_text"]
+__all__ = ["TEMPORARY_PREFIX", "atomic_path", "partial_folder", "sync", "write_text"]
 
 TEMPORARY_PREFIX = ".nnpu-tmp-"
 _REFUSED = {errno.EACCES, errno.EBADF, errno.EINVAL, errno.ENOTSUP, errno.EPERM}
@@ -88,51 +86,3 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
     return Path(path)
-
-
-class FolderLock:
-    """Makes a folder if need be, and this object its only writer.
-
-    The lock is the operating system's: it ends with `release` or with the process, however that
-    dies. Its file stands beside the folder, so that the folder can be renamed or removed while it
-    is locked, and goes with `release`.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder; its lock is the file ``FOLDER.lock``.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp()) / "run"
-    >>> lock = FolderLock(folder)
-    >>> FolderLock(folder)
-    Traceback (most recent call last):
-    nnpu.parameters.InputError: ... is in use: another run writes to it. Wait for it or choose
-    another folder.
-    >>> lock.release()
-    >>> [path.name for path in folder.parent.iterdir()]
-    ['run']
-    """
-
-    def __init__(self, folder: Path) -> None:
-        from filelock import FileLock, Timeout  # here: most of what writes needs no lock
-
-        folder.mkdir(parents=True, exist_ok=True)
-        self._path = folder.with_name(f"{folder.name}.lock")
-        self._lock = FileLock(self._path, timeout=0, thread_local=False)
-        try:
-            self._lock.acquire()
-        except Timeout as error:
-            raise InputError(
-                f"{folder} is in use: another run writes to it. Wait for it or choose another "
-                "folder."
-            ) from error
-        folder.mkdir(exist_ok=True)  # its last owner may have removed it in the meantime
-
-    def release(self) -> None:
-        """Let others in."""
-        with suppress(OSError):  # Windows removes it when it is closed, which filelock does
-            self._path.unlink()
-        self._lock.release()

@@ -21,11 +21,12 @@ from nnpu import BoostedPU, EnsemblePU, LinearPU, PUClassifier, TablePU
 from nnpu.cli import main
 from nnpu.estimators import features
 from nnpu.estimators.ensemble.trials import make_folds
-from nnpu.files import FolderLock, partial_folder
+from nnpu.files import partial_folder
 from nnpu.parameters import InputError
 from nnpu.table.columns.column import Dropped
 from nnpu.table.columns.column_plan import ColumnPlan
 from nnpu.table.columns.numbers import Number
+from nnpu.training.folder_lock import FolderLock
 
 QUICK = ["--model", "linear", "--prior", "0.5"]
 

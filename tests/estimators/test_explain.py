@@ -100,8 +100,8 @@ def test_contributions_of_trees_add_up_exactly_with_gaps_and_categories(boosted)
 
 def test_contributions_of_a_single_comparison_by_hand():
     """One tree, x0 ≤ 0: −1, else +1; three of four background rows go left, so their mean is −½."""
-    from nnpu.estimators.explain import _along_paths
     from nnpu.estimators.forest import Forest
+    from nnpu.estimators.tree_paths import along_paths
 
     forest = Forest(
         np.int32([0]),
@@ -113,7 +113,7 @@ def test_contributions_of_a_single_comparison_by_hand():
         np.array([0.0, -1.0, 1.0]),
     )
     background = np.float32([[-1, 0], [-2, 0], [-3, 0], [1, 0]])
-    base, values = _along_paths(forest, np.float32([[5, 9], [-5, 9]]), background)
+    base, values = along_paths(forest, np.float32([[5, 9], [-5, 9]]), background)
     assert base == -0.5
     assert values.tolist() == [[1.5, 0.0], [-0.5, 0.0]]
 

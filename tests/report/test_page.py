@@ -37,8 +37,8 @@ from nnpu.report.html.sections import (
     metrics_section,
     prior_section,
     scores_section,
-    training_section,
 )
+from nnpu.report.html.training_curve import training_section
 from nnpu.report.panels import ratio_panel
 from nnpu.report.verdict import Verdict
 

@@ -8,7 +8,8 @@ import pytest
 
 from nnpu import LinearPU, TablePU
 from nnpu.report.html import render
-from nnpu.table.label_check import UNTESTED, check_labels
+from nnpu.table._messages import UNTESTED
+from nnpu.table.label_check import check_labels
 
 
 def table(slope, n=2000):

@@ -17,7 +17,7 @@ from nnpu.parameters import InputError, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["as_command", "as_toml", "config_option"]
+__all__ = ["as_command", "as_toml", "config_option", "repeating"]
 
 
 def read_config(ctx: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
@@ -69,6 +69,25 @@ def _key(option: click.Parameter) -> str:
     """The name of an option in the file: --id is id, whatever the function calls it."""
     long = [text for text in option.opts if text.startswith("--")]
     return long[0].removeprefix("--") if long else str(option.name)
+
+
+def repeating(context: click.Context) -> dict[str, str]:
+    """Return what repeats a run, from the options it was given: a command line and TOML."""
+    given = {
+        _key(option): context.params[option.name]
+        for option in context.command.params
+        if option.name in context.params and option.name not in ("as_json", "verbose")
+    }
+    plain = {name: _plain(value) for name, value in given.items() if value != "global"}
+    data = plain.pop("data")
+    command = as_command(str(context.info_name), data, plain)
+    return {"command": command, "config": as_toml(command, {"data": data, **plain})}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, Path) else value
 
 
 def as_toml(command: str, options: Mapping[str, Any]) -> str:

@@ -20,7 +20,13 @@ _COLUMNS = {
 
 @click.command()
 @click.argument("name", default="training", metavar=f"[{'|'.join(_NAMES)}]")
-@click.option("--repeats", type=click.IntRange(min=1), default=3, show_default=True)
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="How often each is measured.",
+)
 @click.option("--rows", type=click.IntRange(min=100), help="Fewer or more rows than by default.")
 @click.option(
     "--authors",

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nnpu import __version__
-from nnpu.cli._arguments import check_writable, draw
-from nnpu.cli._shared_options import report_option
+from nnpu.cli._shared import check_writable, draw, report_option, seed_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,7 +44,7 @@ on a batch, uPU goes on; nnPU takes a step back along r, and stays close to zero
     help="Folder for the picture, the table and the report.",
 )
 @click.option("--epochs", type=click.IntRange(min=1), help="Passes over the data.  [default: 100]")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@seed_option
 @report_option("report.html in that folder")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 def demo(out: Path, epochs: int | None, seed: int, report: Path | None, as_json: bool) -> None:

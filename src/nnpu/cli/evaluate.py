@@ -8,12 +8,14 @@ from typing import Any
 
 import click
 
-from nnpu.cli._arguments import check_readable, check_writable, printed_warnings
-from nnpu.cli._shared_options import (
+from nnpu.cli._shared import (
+    check_readable,
+    check_writable,
     given_options,
     json_option,
     label_option,
     positive_option,
+    printed_warnings,
     reading_options,
     report_option,
 )

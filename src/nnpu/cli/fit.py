@@ -9,14 +9,17 @@ from typing import Any, Literal
 
 import click
 
-from nnpu.cli._arguments import as_prior, check_readable, check_writable, printed_warnings
-from nnpu.cli._runs import as_command, as_toml, config_option
-from nnpu.cli._shared_options import (
+from nnpu.cli._runs import config_option, repeating
+from nnpu.cli._shared import (
+    check_readable,
+    check_writable,
     fit_options,
     job_options,
     json_option,
+    printed_warnings,
     report_option,
     verbose_option,
+    verbosity,
 )
 
 __all__ = ["fit"]
@@ -29,7 +32,10 @@ __all__ = ["fit"]
 @report_option("report.html in the model folder")
 @verbose_option
 @json_option
+@click.pass_context
 def fit(
+    context: click.Context,
+    /,
     data: Path,
     label: str,
     out: Path,
@@ -56,35 +62,17 @@ def fit(
     from nnpu.table._messages import next_step, say
     from nnpu.table.run import fit_to_folder, model_for
 
-    options["prior"] = as_prior(options["prior"], "nnpu fit")
     check_writable(check_target(out))
     check_writable(report, "--report", source=data)
-    given = {
-        "label": label,
-        "out": str(out),
-        "model": model,
-        "epochs": epochs,
-        "report": str(report) if report else None,
-        "parallel": None if parallel == "global" else parallel,
-        "image-size": image_size,
-        "answers": [str(path) for path in answers],
-        **options,
-    }
-    command = as_command("fit", str(data), given)
+    network: dict[str, Any] = {"epochs": epochs, "parallel": parallel, "image_size": image_size}
     talks = not as_json and is_first()
-    repeat = {"command": command, "config": as_toml(command, {"data": str(data), **given})}
-    images = {"images": options["images"], "image_size": image_size}
-    model_of = model_for(model, out, epochs=epochs, parallel=parallel, **images)
-    with printed_warnings(), model_of as chosen:
-        job = TablePU(model=chosen, verbose=talks * (1 + verbose), **job_options(options))
-        result = fit_to_folder(job, data, label, out, answers=answers, report=report, **repeat)
+    with printed_warnings(), model_for(model, out, images=options["images"], **network) as chosen:
+        job = TablePU(model=chosen, verbose=verbosity(talks, verbose), **job_options(options))
+        files: dict[str, Any] = {"answers": answers, "report": report, **repeating(context)}
+        result = fit_to_folder(job, data, label, out, **files)
     if as_json and is_first():
         click.echo(json.dumps(result, indent=2))
     if talks:
-        say(
-            next_step(job),
-            f"Model: {out}",
-            f"Report: {result['report']} (opens in a browser)",
-            f"Again: {shlex.join(['nnpu', 'fit', '--config', str(out / 'run.toml')])}",
-            timed=verbose,
-        )
+        page = f"Report: {result['report']} (opens in a browser)"
+        again = f"Again: {shlex.join(['nnpu', 'fit', '--config', str(out / 'run.toml')])}"
+        say(next_step(job), f"Model: {out}", page, again, timed=verbose)

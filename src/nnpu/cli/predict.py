@@ -8,8 +8,14 @@ from typing import Any
 
 import click
 
-from nnpu.cli._arguments import check_readable, check_writable, printed_warnings
-from nnpu.cli._shared_options import given_options, json_option, reading_options
+from nnpu.cli._shared import (
+    check_readable,
+    check_writable,
+    given_options,
+    json_option,
+    printed_warnings,
+    reading_options,
+)
 from nnpu.terminal import say
 
 __all__ = ["predict"]

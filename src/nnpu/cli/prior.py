@@ -8,18 +8,22 @@ from typing import Any
 
 import click
 
-from nnpu.cli._arguments import check_readable, check_writable, draw, printed_warnings
-from nnpu.cli._shared_options import (
+from nnpu.cli._shared import (
+    check_readable,
+    check_writable,
+    draw,
     drop_option,
     id_option,
     job_options,
     json_option,
     label_option,
     positive_option,
+    printed_warnings,
     reading_options,
     sampling_option,
     seed_option,
     verbose_option,
+    verbosity,
 )
 
 __all__ = ["prior"]
@@ -43,12 +47,11 @@ def prior(
     """Estimate the share of positives in DATA from its labelled and unlabelled rows."""
     check_readable(data)
     from nnpu.table import TablePU
-    from nnpu.table._messages import say
-    from nnpu.table.label_check import UNTESTED
+    from nnpu.table._messages import UNTESTED, say
     from nnpu.table.table_prior import draw_prior, in_rows
 
     check_writable(out)
-    job = TablePU(verbose=(not as_json) * (1 + verbose), **job_options(options))
+    job = TablePU(verbose=verbosity(not as_json, verbose), **job_options(options))
     with printed_warnings():
         found = job.estimate_prior(data, label)
     pictures = [] if out is None else draw(draw_prior, found, out)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nnpu import __version__
-from nnpu.cli._arguments import check_writable, draw
-from nnpu.cli._shared_options import report_option
+from nnpu.cli._shared import check_writable, draw, report_option, seed_option
 from nnpu.parameters import check_choice
 
 if TYPE_CHECKING:
@@ -212,7 +211,7 @@ _SHARED = {"figure3": "figure2", "figure4": "figure1"}
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at once."
 )
 @click.option("--fast", is_flag=True, help="A minute-scale version.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@seed_option
 @report_option("TARGET-report.html in that folder")
 @click.option("--json", "as_json", is_flag=True, help="Print the claims as JSON.")
 def reproduce(

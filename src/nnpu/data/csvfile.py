@@ -12,9 +12,9 @@ import csv
 import io
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from nnpu.data.packed import open_arrow, open_text
+from nnpu.data.packed import open_arrow
 from nnpu.data.text_encoding import as_utf8
 from nnpu.parameters import InputError, ParameterError, shown
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from nnpu.data.text_encoding import Utf8Text
 
-__all__ = ["Dialect", "check_unique", "read_batches", "read_header", "read_typed"]
+__all__ = ["Dialect", "check_unique", "long_cells", "read_batches", "read_header", "read_typed"]
 
 _BLOCK = 1 << 19  # bytes of text that become one record batch, unless a row is longer
 _LONGEST_CELL = 1 << 26  # characters: what is longer is a quote that was not closed
@@ -127,8 +127,10 @@ def read_batches(
                     yield dialect, batch
                 return
             except pa.ArrowInvalid as error:
+                from nnpu.data.csv_faults import fault
+
                 # pyarrow's word for a row that no block can hold: go on from it with larger ones.
-                if "straddl" not in str(error) or _fault(text, dialect):
+                if "straddl" not in str(error) or fault(text, dialect):
                     raise
                 block *= 8
 
@@ -169,8 +171,11 @@ def _explained(text: Utf8Text, sep: str | None) -> Iterator[Dialect]:
     import pyarrow as pa
 
     dialect = _dialect(text, sep)
-    if text.suspicious(dialect.quote) and (message := _fault(text, dialect)):
-        raise InputError(message)
+    if text.suspicious(dialect.quote):
+        from nnpu.data.csv_faults import fault
+
+        if message := fault(text, dialect):
+            raise InputError(message)
     try:
         yield dialect
     except pa.ArrowInvalid as error:
@@ -178,8 +183,9 @@ def _explained(text: Utf8Text, sep: str | None) -> Iterator[Dialect]:
         unknown = f"{text.source} is not a CSV table ({told})."
         if "Empty CSV file" in told:  # a header without a line break
             unknown = f"{text.source} has no rows."
-        message = _fault(text, dialect) or unknown
-        raise InputError(message) from error
+        from nnpu.data.csv_faults import fault
+
+        raise InputError(fault(text, dialect) or unknown) from error
     except OSError as error:
         raise InputError(f"{text.source} is damaged or incomplete ({error}).") from error
 
@@ -213,7 +219,7 @@ def _dialect(text: Utf8Text, sep: str | None) -> Dialect:
 
 def _first_rows(head: str, sep: str, quote: str) -> list[list[str]]:
     rows = []
-    with _long_cells():
+    with long_cells():
         try:
             reader = csv.reader(io.StringIO(head, newline=""), delimiter=sep, quotechar=quote)
             for row in reader:
@@ -244,47 +250,10 @@ def _is_number(text: str) -> bool:
 
 
 @contextmanager
-def _long_cells() -> Iterator[None]:
+def long_cells() -> Iterator[None]:
     """Let Python's reader take longer cells than it does by default."""
     before = csv.field_size_limit(_LONGEST_CELL)
     try:
         yield
     finally:
         csv.field_size_limit(before)
-
-
-def _fault(text: Utf8Text, dialect: Dialect) -> str | None:
-    """Return what is wrong with the first wrong row, and its line number; None if nothing is."""
-    source = text.source
-    line = 1  # of the row that is being read
-    blank = 0  # line of the first blank line that no row has followed yet
-    expected = 0
-    with (
-        _long_cells(),
-        io.TextIOWrapper(cast("Any", open_text(text.path)), "utf-8-sig", newline="") as lines,
-    ):
-        for _ in range(dialect.skip):
-            lines.readline()
-        reader = csv.reader(lines, delimiter=dialect.sep, quotechar=dialect.quote, strict=True)
-        try:
-            for row in reader:
-                number = reader.line_num + dialect.skip
-                if not row:
-                    blank = blank or number
-                elif blank and expected:
-                    return f"{source}, line {blank} is blank; remove it."
-                else:
-                    blank, expected = 0, expected or len(row)
-                if row and len(row) != expected:
-                    return (
-                        f"{source}, line {number}: {len(row)} cells instead of {expected}, the "
-                        "number of the header's names."
-                    )
-                line = number + 1
-        except csv.Error as error:
-            long = "a cell is very long, or " if "limit" in str(error) else ""
-            return (
-                f"{source}, line {line}: {long}a quote ({dialect.quote}) is opened and not closed, "
-                "or stands alone in a quoted cell; close it, or double it."
-            )
-    return None

@@ -10,14 +10,18 @@ import numpy as np
 
 from nnpu.data.csvfile import check_unique
 from nnpu.data.packed import check_unpacked, is_gzip, open_arrow, open_text
+from nnpu.data.streams import Batch, format_reader
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
 __all__ = [
     "as_cells",
+    "other_batches",
     "read_arrow",
     "read_excel",
     "read_json",
@@ -27,6 +31,7 @@ __all__ = [
     "read_svmlight",
 ]
 
+ROWS = 16_384  # of a batch, where the format does not decide
 _MOST_FEATURES = 2**31 - 1  # of SVMlight text
 
 
@@ -235,4 +240,62 @@ def _load_numpy(source: Path, stream: IO[bytes]) -> Any:
         raise InputError(
             f"{source} is not a file of plain NumPy arrays ({error}); save numbers or strings, "
             f"not objects."
+        ) from error
+
+
+def other_batches(source: Path) -> Iterator[Batch]:
+    """Yield the rows of a file that is not text with separators, a batch at a time.
+
+    Parquet is read as it is needed; other files are read whole.
+    """
+    reader = format_reader(source)
+    if reader is read_parquet:
+        yield from _numbered(_parquet_batches(source), source)
+    elif reader in (read_json, read_arrow, read_excel):
+        yield from _numbered(reader(source).to_batches(ROWS), source)
+    else:
+        yield _array_batch(source)
+
+
+def _numbered(batches: Iterable[Any], source: Path) -> Iterator[Batch]:
+    first = 0
+    for batch in batches:
+        if batch.num_rows:
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            yield Batch(columns, {}, batch.num_rows, first, str(source))
+            first += batch.num_rows
+
+
+def _parquet_batches(source: Path) -> Iterator[Any]:
+    from nnpu.data.parquet import check_parquet, open_parquet
+
+    for path in check_parquet(source):
+        with open_parquet(path) as file:
+            for batch in file.iter_batches(batch_size=ROWS):
+                batch.validate(full=True)  # the reader trusts the file: text may be no UTF-8
+                yield batch
+
+
+def _array_batch(source: Path) -> Batch:
+    from nnpu.data.tables import read_table
+
+    table = read_table(source)
+    columns, matrices = {}, {}
+    for name, array in table.columns.items():
+        if getattr(array, "ndim", 1) == 1 and isinstance(array, np.ndarray):
+            columns[name] = _array_cells(name, array, source)
+        else:
+            matrices[name] = array
+    return Batch(columns, matrices, table.n_rows, 0, str(source))
+
+
+def _array_cells(name: str, array: NDArray[Any], source: Path) -> Any:
+    import pyarrow as pa
+
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    try:
+        return pa.array(native, from_pandas=True)  # NaN is a missing cell
+    except (pa.ArrowException, ValueError) as error:  # a type of NumPy's own, or no text
+        raise InputError(
+            f"{source}: the array {name!r} holds {array.dtype} values; save numbers or strings."
         ) from error

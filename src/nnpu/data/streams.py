@@ -7,21 +7,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from nnpu.data.csvfile import read_batches
-from nnpu.data.tables import check_file, is_text, read_table, table_reader
 from nnpu.parameters import InputError, check_choice
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from numpy.typing import NDArray
 
-__all__ = ["Batch", "ahead", "read_rows", "stream_rows"]
-
-_ROWS = 16_384  # of a batch, where the format does not decide
+__all__ = [
+    "Batch",
+    "ahead",
+    "check_file",
+    "format_reader",
+    "is_text",
+    "read_rows",
+    "stream_rows",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +102,10 @@ def stream_rows(
                 words = dialect.words()
                 yield Batch(columns, {}, batch.num_rows, first, str(source), decimal, words)
                 first += batch.num_rows
-    elif (reader := table_reader(source)) is not None:
-        yield from _numbered(iter(reader(source).to_batches(_ROWS)), source)
-    elif source.is_dir() or source.name.lower().endswith(".parquet"):
-        yield from _numbered(_parquet_batches(source), source)
     else:
-        yield _from_arrays(source)
+        from nnpu.data.formats import other_batches
+
+        yield from other_batches(source)
 
 
 def read_rows(
@@ -126,6 +126,7 @@ def read_rows(
     --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "table.npz"
+    >>> import numpy as np
     >>> np.savez(path, x=np.zeros((3, 2)), s=np.array([1, 0, 0]))
     >>> batch = read_rows(path)
     >>> batch.n_rows, sorted(batch.names)
@@ -166,43 +167,56 @@ def ahead(items: Iterator[Any]) -> Iterator[Any]:
             yield item
 
 
-def _numbered(batches: Iterator[Any], source: Path) -> Iterator[Batch]:
-    first = 0
-    for batch in batches:
-        if batch.num_rows:
-            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-            yield Batch(columns, {}, batch.num_rows, first, str(source))
-            first += batch.num_rows
+def check_file(source: Path) -> None:
+    """Raise `InputError` unless a file can be read by its name, is there, and is not empty.
+
+    A folder is one of Parquet files.
+    """
+    if source.is_dir():
+        from nnpu.data.parquet import parquet_files
+
+        parquet_files(source)
+        return
+    if not is_text(source):
+        format_reader(source)
+    if not source.is_file():
+        raise InputError(f"{source} is not there, or is not a file.")
+    if source.stat().st_size == 0:
+        raise InputError(f"{source} is empty.")
 
 
-def _parquet_batches(source: Path) -> Iterator[Any]:
-    from nnpu.data.parquet import check_parquet, open_parquet
-
-    for path in check_parquet(source):
-        with open_parquet(path) as file:
-            for batch in file.iter_batches(batch_size=_ROWS):
-                batch.validate(full=True)  # the reader trusts the file: text may be no UTF-8
-                yield batch
+def is_text(source: Path) -> bool:
+    """Return whether a file is text with separators, by its name."""
+    return not source.is_dir() and source.name.lower().endswith(_packed(_SEPARATED))
 
 
-def _from_arrays(source: Path) -> Batch:
-    table = read_table(source)
-    columns, matrices = {}, {}
-    for name, array in table.columns.items():
-        if getattr(array, "ndim", 1) == 1 and isinstance(array, np.ndarray):
-            columns[name] = _cells(name, array, source)
-        else:
-            matrices[name] = array
-    return Batch(columns, matrices, table.n_rows, 0, str(source))
+def format_reader(source: Path) -> Callable[[Path], Any]:
+    """Return what reads a file of that name."""
+    name = ".parquet" if source.is_dir() else source.name.lower()
+    for ends, reader in _FORMATS.items():
+        if name.endswith(ends):
+            from nnpu.data import formats  # here: most files are text
+
+            found: Callable[[Path], Any] = getattr(formats, reader)
+            return found
+    packed = (".gz", ".bz2", ".xz")
+    known = [end for ends in (_SEPARATED, *_FORMATS) for end in ends if not end.endswith(packed)]
+    raise InputError(
+        f"{source}: the file name must end in one of {', '.join(known)}; text may be packed (.gz)."
+    )
 
 
-def _cells(name: str, array: NDArray[Any], source: Path) -> Any:
-    import pyarrow as pa
+def _packed(ends: tuple[str, ...], *more: str) -> tuple[str, ...]:
+    return tuple(f"{end}{packed}" for end in ends for packed in ("", ".gz", *more))
 
-    native = array.astype(array.dtype.newbyteorder("="), copy=False)
-    try:
-        return pa.array(native, from_pandas=True)  # NaN is a missing cell
-    except (pa.ArrowException, ValueError) as error:  # a type of NumPy's own, or no text
-        raise InputError(
-            f"{source}: the array {name!r} holds {array.dtype} values; save numbers or strings."
-        ) from error
+
+_SEPARATED = (".csv", ".tsv", ".tab", ".txt")
+_FORMATS = {  # by the names of functions in nnpu.data.formats
+    _packed((".json", ".jsonl", ".ndjson")): "read_json",
+    (".feather", ".arrow", ".ipc"): "read_arrow",
+    (".xlsx", ".xlsm"): "read_excel",
+    (".parquet",): "read_parquet",
+    (".npy",): "read_npy",
+    (".npz",): "read_npz",
+    _packed((".svm", ".libsvm", ".svmlight"), ".bz2", ".xz"): "read_svmlight",
+}

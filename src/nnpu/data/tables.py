@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nnpu.data.csvfile import read_typed
+from nnpu.data.streams import check_file, format_reader, is_text
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
 
-__all__ = ["Table", "check_file", "is_text", "read_table", "table_reader"]
+__all__ = ["Table", "read_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,57 +77,12 @@ def read_table(
     """
     source = Path(path)
     check_file(source)
-    found = read_typed(source, sep, encoding) if is_text(source) else _format(source)(source)
+    found = read_typed(source, sep, encoding) if is_text(source) else format_reader(source)(source)
     if not isinstance(found, dict):
         found = {name: found.column(name).to_numpy() for name in found.column_names}
     table = Table(found, str(source))
     _check_rows(table)
     return table
-
-
-def check_file(source: Path) -> None:
-    """Raise `InputError` unless a file can be read by its name, is there, and is not empty.
-
-    A folder is one of Parquet files.
-    """
-    if source.is_dir():
-        from nnpu.data.parquet import parquet_files
-
-        parquet_files(source)
-        return
-    if not is_text(source):
-        _format(source)
-    if not source.is_file():
-        raise InputError(f"{source} is not there, or is not a file.")
-    if source.stat().st_size == 0:
-        raise InputError(f"{source} is empty.")
-
-
-def is_text(source: Path) -> bool:
-    """Return whether a file is text with separators, by its name."""
-    return not source.is_dir() and source.name.lower().endswith(_packed(_SEPARATED))
-
-
-def table_reader(source: Path) -> Callable[[Path], Any] | None:
-    """Return what reads a file whole as a pyarrow table, if its name says that it is one."""
-    reader = _format(source)
-    return reader if reader.__name__ in ("read_json", "read_arrow", "read_excel") else None
-
-
-def _format(source: Path) -> Callable[[Path], Any]:
-    """Return what reads a file of that name."""
-    name = ".parquet" if source.is_dir() else source.name.lower()
-    for ends, reader in _FORMATS.items():
-        if name.endswith(ends):
-            from nnpu.data import formats  # here: most files are text
-
-            found: Callable[[Path], Any] = getattr(formats, reader)
-            return found
-    packed = (".gz", ".bz2", ".xz")
-    known = [end for ends in (_SEPARATED, *_FORMATS) for end in ends if not end.endswith(packed)]
-    raise InputError(
-        f"{source}: the file name must end in one of {', '.join(known)}; text may be packed (.gz)."
-    )
 
 
 def _check_rows(table: Table) -> None:
@@ -139,19 +94,3 @@ def _check_rows(table: Table) -> None:
         raise InputError(f"{table.source}: the arrays do not have one row per example ({listed}).")
     if table.n_rows == 0:
         raise InputError(f"{table.source} has no rows.")
-
-
-def _packed(ends: tuple[str, ...], *more: str) -> tuple[str, ...]:
-    return tuple(f"{end}{packed}" for end in ends for packed in ("", ".gz", *more))
-
-
-_SEPARATED = (".csv", ".tsv", ".tab", ".txt")
-_FORMATS = {  # by the names of functions in nnpu.data.formats
-    _packed((".json", ".jsonl", ".ndjson")): "read_json",
-    (".feather", ".arrow", ".ipc"): "read_arrow",
-    (".xlsx", ".xlsm"): "read_excel",
-    (".parquet",): "read_parquet",
-    (".npy",): "read_npy",
-    (".npz",): "read_npz",
-    _packed((".svm", ".libsvm", ".svmlight"), ".bz2", ".xz"): "read_svmlight",
-}

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from nnpu.extras import lazy_names
 
 if TYPE_CHECKING:
-    from nnpu.metrics.bins import reliability_table, score_table
     from nnpu.metrics.estimates import (
         METRICS,
         lee_liu_score,
@@ -30,8 +29,14 @@ if TYPE_CHECKING:
         propensity_metrics,
         propensity_weights,
     )
+    from nnpu.metrics.score_tables import (
+        possible_prior,
+        reliability_table,
+        score_table,
+        threshold_grid,
+        threshold_table,
+    )
     from nnpu.metrics.scorers import SCORERS, PUScorer, make_pu_scorer
-    from nnpu.metrics.thresholds import possible_prior, threshold_grid, threshold_table
 
 __all__ = [
     "METRICS",
@@ -59,11 +64,10 @@ __all__ = [
 
 __getattr__ = lazy_names(
     __name__,
-    bins="reliability_table score_table",
     estimates="METRICS lee_liu_score pu_accuracy pu_f1 "
     "pu_precision pu_recall pu_roc_auc pu_zero_one_risk",
     intervals="contradiction interval",
     propensity="PropensityMetrics propensity_metrics propensity_weights",
     scorers="PUScorer SCORERS make_pu_scorer",
-    thresholds="possible_prior threshold_grid threshold_table",
+    score_tables="reliability_table score_table possible_prior threshold_grid threshold_table",
 )

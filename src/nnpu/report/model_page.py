@@ -31,7 +31,6 @@ from nnpu.report.html.sections import (
     metrics_section,
     prior_section,
     scores_section,
-    training_section,
 )
 from nnpu.report.panels import prior_panel
 from nnpu.report.verdict import verdict
@@ -180,9 +179,11 @@ def model_page(
         sections.append(labels_section(classifier.scar_test_.message))
     if columns:
         sections.append(columns_section(columns, [about_columns] if about_columns else []))
-    history = _sound_history(classifier)
-    if history:
-        sections.append(training_section(history, beta=getattr(classifier, "beta", 0.0)))
+    if getattr(classifier, "history_", None):
+        from nnpu.report.html.training_curve import sound_history, training_section
+
+        if history := sound_history(classifier.history_):
+            sections.append(training_section(history, beta=getattr(classifier, "beta", 0.0)))
     made = f"nnpu {__version__}" + (f": {footer}" if footer else "")
     return Page(title, lead, sections, made)
 
@@ -329,18 +330,3 @@ def _prior(
     if estimate.curve is None or counts is None:
         return prior_section(estimate.message, None, scenarios)
     return prior_section(estimate.message, prior_panel(estimate, *counts), scenarios)
-
-
-def _sound_history(classifier: BasePUClassifier) -> list[dict[str, float]]:
-    """The rows of a history that may come from an untrusted folder, if they can be drawn."""
-    history = getattr(classifier, "history_", [])
-    needed = ("train_risk", "train_zero_one", "train_positive", "train_negative")
-    drawn = ("corrected", *needed, *(name.replace("train", "valid") for name in needed))
-    rows = [{name: row[name] for name in drawn if name in row} for row in history]
-    sound = all(
-        all(name in row for name in needed)
-        and all(isinstance(value, float | int) and math.isfinite(value) for value in row.values())
-        and row.keys() == rows[0].keys()
-        for row in rows
-    )
-    return rows if sound else []

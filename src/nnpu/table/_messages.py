@@ -19,6 +19,10 @@ SAMPLING_LINES = {  # a line of 80 columns each: it is the one thing that only t
     "one-sample": "Sampling: one-sample. If positives came from elsewhere: --sampling two-sample.",
     "two-sample": "Sampling: two-sample. If all rows are one table: --sampling one-sample.",
 }
+UNTESTED = (
+    "Labels: taken as random among the positives. An estimated prior rests on that, so that these "
+    "rows cannot test it; a prior known from elsewhere can (--prior)."
+)
 CAVEAT = (
     "These figures hold for rows that the model was not fitted to; for rows of the training table "
     "they are too good. No true label was seen. The figures rest on the share of positives, and on "

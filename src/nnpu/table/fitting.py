@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.table._messages import UNTESTED
 from nnpu.table.leaks import column_owners
-from nnpu.table.named_models import watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +70,10 @@ def fit_classifier(
     """
     fitted = np.flatnonzero(~aside)
     say(f"Training: {type(classifier).__name__} on {len(fitted):,} rows ...")
-    classifier = watched(classifier, features[aside], codes[aside])
+    if aside.any() and "training" in classifier.get_params(deep=False):  # a network
+        from nnpu.table.epoch_risk import watched
+
+        classifier = watched(classifier, features[aside], codes[aside])
     used = None if groups is None else groups[fitted]
     if answers is None:
         classifier.fit(features[fitted], codes[fitted], groups=used)
@@ -79,12 +82,12 @@ def fit_classifier(
 
         rows = features[fitted], codes[fitted]
         say(fit_with_answers(classifier, *rows, answers, fitted, groups=used))
-    from nnpu.table.label_check import UNTESTED, check_labels, label_line
-
     classifier.scar_test_ = None
     if classifier.prior == "auto" and answers is None:
         say(UNTESTED)
     elif not plan.has_images:
+        from nnpu.table.label_check import check_labels, label_line
+
         classifier.scar_test_ = check_labels(
             features[fitted],
             codes[fitted],

@@ -14,12 +14,7 @@ if TYPE_CHECKING:
 
     from nnpu.prior import ScarTest
 
-__all__ = ["UNTESTED", "check_labels", "label_line"]
-
-UNTESTED = (
-    "Labels: taken as random among the positives. An estimated prior rests on that, so that these "
-    "rows cannot test it; a prior known from elsewhere can (--prior)."
-)
+__all__ = ["check_labels", "label_line"]
 
 
 def check_labels(

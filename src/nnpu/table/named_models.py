@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from nnpu.data.streams import Batch
     from nnpu.table.columns import ColumnPlan
 
-__all__ = ["MODELS", "features_for", "named_model", "prepared", "takes_raw", "watched"]
+__all__ = ["MODELS", "features_for", "named_model", "prepared", "takes_raw"]
 
 MODELS = ("ensemble", "network", "trees", "linear")  # of tables; "images" is one too
 
@@ -121,35 +120,4 @@ def prepared(
     if "risk" in known and known["risk"] == "nnpu" and (s == -1).any():
         wanted["risk"] = "nnpnu"  # the risk that uses known negatives
     classifier.set_params(**{name: value for name, value in wanted.items() if name in known})
-    return classifier
-
-
-def watched(classifier: BasePUClassifier, features: Any, s: NDArray[np.int8]) -> BasePUClassifier:
-    """Let a network measure its risk on rows that it is not fitted to, after every epoch.
-
-    Other models are returned as they are.
-    """
-    if not len(s) or "training" not in classifier.get_params(deep=False):
-        return classifier
-    import torch
-
-    from nnpu.data.rows import as_rows
-    from nnpu.objective import Objective
-    from nnpu.training import DEFAULT_TRAINING, predict_scores
-    from nnpu.training.history import evaluate
-
-    rows, labels = as_rows(features), torch.from_numpy(s)
-
-    def add(row: dict[str, float], module: torch.nn.Module) -> None:
-        objective = Objective(
-            classifier.prior_,
-            risk=classifier.risk,
-            sampling=classifier.sampling,
-        )
-        risks = evaluate(objective, predict_scores(module, rows), labels)
-        row |= {f"valid_{name}": value for name, value in risks.items()}
-
-    training = classifier.training or DEFAULT_TRAINING
-    if training.on_epoch_end is None:
-        classifier.set_params(training=replace(training, on_epoch_end=add))
     return classifier

@@ -72,48 +72,13 @@ def as_batch(
         if table.ndim != 2:
             raise InputError(f"A table has two dimensions. Got an array of shape {table.shape}.")
         return Batch({}, {"x": table}, table.shape[0], 0, "the array")
-    columns = _columns(table)
+    from nnpu.table.frames import frame_columns
+
+    columns = frame_columns(table)
     rows = len(next(iter(columns.values()))) if columns else 0
     if rows == 0:
         raise InputError("The table has no rows." if columns else "The table has no columns.")
     return Batch(columns, {}, rows, 0, "the table", decimal)
-
-
-def _columns(table: Any) -> dict[str, Any]:
-    """Return the columns of a table in memory as pyarrow arrays by name."""
-    import pyarrow as pa
-
-    if type(table).__name__ == "LazyFrame":
-        raise InputError("A table in memory is needed. Got a LazyFrame; pass table.collect().")
-    if hasattr(table, "to_arrow"):  # polars
-        table = table.to_arrow()
-    if isinstance(table, pa.Table):
-        cells = [column.combine_chunks() for column in table.columns]
-        named = list(zip(table.column_names, cells, strict=True))
-    elif hasattr(table, "columns") and hasattr(table, "items"):  # pandas
-        named = [(name, _pandas_cells(cells)) for name, cells in table.items()]
-    else:
-        raise InputError(
-            "A pandas, polars or pyarrow table, a NumPy array or a path is needed. Got "
-            f"{type(table).__name__} instead."
-        )
-    columns = {str(name): cells for name, cells in named}
-    if len(columns) < len(named):
-        raise InputError("The table has two columns of the same name; rename one of them.")
-    return columns
-
-
-def _pandas_cells(cells: Any) -> Any:
-    """Return a column of a DataFrame; values of several types become strings."""
-    import pyarrow as pa
-
-    try:
-        found = pa.array(cells, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        from nnpu.data.formats import as_cells
-
-        return as_cells(cells.tolist())
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
 def label_cells(batch: Batch, s: Any) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from nnpu.estimators.evaluation import prior_interval
-from nnpu.files import FolderLock, partial_folder
+from nnpu.files import partial_folder
 from nnpu.launch import is_first, of_torchrun
 from nnpu.parameters import InputError, ParameterError
 from nnpu.table._messages import OUR_COLUMNS
@@ -198,6 +198,8 @@ def _has_checkpoint(job: TablePU, folder: Path) -> bool:
     """Whether the folder is there and this run's: another one may be writing to it."""
     if getattr(job.model, "training", None) is None or not folder.is_dir():
         return False
+    from nnpu.training.folder_lock import FolderLock
+
     try:
         FolderLock(folder).release()
     except InputError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from sklearn.base import clone
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.review import Audit, Review, curves, least_cost, scar_check
 from nnpu.review.audits import FIGURES
+from nnpu.review.sheets import parse_purpose
 from nnpu.table.columns import read_label_cells
 from nnpu.table.holdout import group_numbers
 from nnpu.table.named_models import features_for
@@ -20,6 +22,7 @@ from nnpu.table.table_answers import population, with_answers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -28,7 +31,15 @@ if TYPE_CHECKING:
     from nnpu.review import Cut, ScarCheck
     from nnpu.table.table_pu import TablePU
 
-__all__ = ["Findings", "TableReview", "review_findings", "review_page", "table_review"]
+__all__ = [
+    "Findings",
+    "TableReview",
+    "model_name",
+    "review_findings",
+    "review_page",
+    "table_review",
+    "write_rows",
+]
 
 _FOLDS = 3
 _FINE = 0.02  # a prior that is known this well changes few decisions
@@ -246,6 +257,45 @@ def review_findings(
         cut = least_cost(*given, known=review.known, cost_fp=fp, cost_fn=fn)
     curve = curves(*given, known=review.known)
     return Findings(audit, curve, believed, scar, cut, [*table.notes, *review.notes])
+
+
+def model_name(folder: Path) -> str:
+    """Return a short name of what a model folder holds: sheets say which model asked."""
+    return hashlib.sha256((folder / "SHA256SUMS").read_bytes()).hexdigest()[:12]
+
+
+def write_rows(
+    model: TablePU,
+    table: TableReview,
+    rows: int,
+    *,
+    purpose: str,
+    seed: int,
+    out: Path | None = None,
+    page: Path | None = None,
+    question: str = "",
+    folder: Path | None = None,
+) -> dict[str, Any]:
+    """Draw rows to look at, write them, and return how many there are and the files.
+
+    Parameters
+    ----------
+    model, table
+        Fitted, and the review of its table.
+    rows, purpose, seed
+        As in `Review.draw`.
+    out, page : Path, optional
+        The sheet and the page to write.
+    question, folder
+        What the page asks, and where the files that it shows are.
+    """
+    drawn = table.review.draw(rows, purpose=parse_purpose(purpose), random_state=seed)
+    shown: dict[str, Any] = {"table": table.columns, "reasons": table.reasons(model)}
+    if out:
+        table.review.write(out, **shown)
+    if page:
+        table.review.write_page(page, question=question, folder=folder, **shown)
+    return {"rows": len(drawn), "files": [str(path) for path in (out, page) if path]}
 
 
 def review_page(model: TablePU, found: Findings, *, title: str, footer: str = "") -> Page:

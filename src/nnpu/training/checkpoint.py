@@ -18,8 +18,9 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from nnpu.files import TEMPORARY_PREFIX, FolderLock, atomic_path
+from nnpu.files import TEMPORARY_PREFIX, atomic_path
 from nnpu.parameters import InputError
+from nnpu.training.folder_lock import FolderLock
 
 if TYPE_CHECKING:
     import os

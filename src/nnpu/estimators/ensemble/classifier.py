@@ -26,10 +26,9 @@ from nnpu.estimators.ensemble.designs import Dense, fit_dense
 from nnpu.estimators.ensemble.inputs import (
     Levels,
     check_matrix,
-    encode_frame,
     find_categories,
     fit_columns,
-    frame_levels,
+    levels_of,
     usable,
 )
 from nnpu.estimators.ensemble.member_scorers import Scorer, View
@@ -192,14 +191,13 @@ class EnsemblePU(BasePUClassifier):
         X = usable(X, _OWNER)
         s = as_array(s)
         fitting = not isinstance(s, str)
-        names: dict[str, Any] = {"skip_check_array": True}
+        if fitting:
+            self.levels_: Levels = levels_of(X)
+        matrix = check_matrix(X, self.levels_, _OWNER)
+        named = X if hasattr(X, "columns") else matrix
+        validate_data(self, named, reset=fitting, skip_check_array=True)
         if not fitting:
-            matrix = check_matrix(encode_frame(X, self.levels_), _OWNER)
-            validate_data(self, X if hasattr(X, "columns") else matrix, reset=False, **names)
             return matrix
-        self.levels_: Levels = frame_levels(X)
-        matrix = check_matrix(encode_frame(X, self.levels_), _OWNER)
-        validate_data(self, X if hasattr(X, "columns") else matrix, **names)
         if s is None:
             raise ValueError(f"{_OWNER} requires y to be passed, but the target y is None.")
         s = column_or_1d(s, warn=True)
@@ -383,8 +381,10 @@ class EnsemblePU(BasePUClassifier):
         return tensors | mine, fitted | plain
 
     def _restore(self, tensors: dict[str, Any], fitted: dict[str, Any], module: Any) -> None:
+        from nnpu.estimators.ensemble.restoring import unpack
+
         super()._restore(tensors, fitted, module)
-        state.unpack(self, tensors, fitted)
+        unpack(self, tensors, fitted)
 
 
 def _some(x: NDArray[np.float32], seed: int) -> NDArray[np.float32]:

@@ -24,17 +24,16 @@ __all__ = [
     "Columns",
     "Levels",
     "check_matrix",
-    "encode_frame",
     "find_categories",
     "fit_columns",
-    "frame_levels",
+    "levels_of",
     "usable",
 ]
 
 _FAR = 1e30  # a value farther out than this many times the spread counts as this far
 _FAR_APART = 1e6  # a sparse column this many times the usual size is brought down to it
 _ENOUGH = 100_000  # rows that the spread of a column is taken from
-_MOST_CODES = 1 << 16  # categories of a column that are told apart
+MOST_CODES = 1 << 16  # categories of a column that are told apart
 
 #: The levels of each column of words, by the number of the column.
 Levels = dict[int, list[Any]]
@@ -48,94 +47,6 @@ def usable(X: Any, owner: str) -> Any:
     from nnpu.estimators._kinds import as_numbers
 
     return as_numbers(X, missing=True, dates=True, owner=owner)
-
-
-def _is_frame(X: Any) -> bool:
-    return hasattr(X, "columns") and hasattr(X, "dtypes")
-
-
-def _words(X: Any) -> list[int]:
-    """Return the columns of a frame that are not numbers."""
-    numbers = ("int", "uint", "float", "bool", "decimal", "date", "duration", "timedelta")
-    kinds = [str(kind).lower() for kind in X.dtypes]
-    return [i for i, kind in enumerate(kinds) if not kind.startswith(numbers)]
-
-
-def frame_levels(X: Any) -> Levels:
-    """Return the levels of every column of words of a frame; nothing for an array.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame_levels(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}))
-    {1: ['x', 'y']}
-    """
-    if not _is_frame(X):
-        return {}
-    levels: Levels = {}
-    for i in _words(X):
-        seen = {_plain(value) for value in _column(X, i) if not _is_missing(value)}
-        found = sorted(seen, key=lambda value: (type(value).__name__, value))
-        if len(found) > _MOST_CODES:
-            raise InputError(
-                f"The column {str(X.columns[i])!r} has {len(found):,} different values, more than "
-                f"{_MOST_CODES:,}: leave it out or make it numbers."
-            )
-        levels[i] = found
-    return levels
-
-
-def encode_frame(X: Any, levels: Levels) -> Any:
-    """Return a frame as numbers, with codes in the columns of words; anything else as it is.
-
-    A word that was not seen in `fit` is missing.
-    """
-    if not _is_frame(X):
-        return X
-    columns = []
-    for i in range(X.shape[1]):
-        values = _column(X, i)
-        if i in levels:
-            codes = {level: code for code, level in enumerate(levels[i])}
-            cells = [codes.get(_plain(v), np.nan) if not _is_missing(v) else np.nan for v in values]
-            columns.append(np.array(cells, dtype=np.float64))
-        else:
-            columns.append(_numbers(values, X.columns[i]))
-    return np.column_stack(columns) if columns else np.zeros((X.shape[0], 0))
-
-
-def _column(X: Any, i: int) -> Any:
-    name = X.columns[i]
-    column = X.iloc[:, i] if hasattr(X, "iloc") else X[name]
-    return column.to_numpy()
-
-
-def _numbers(values: Any, name: Any) -> NDArray[np.float64]:
-    if values.dtype.kind in "mM":  # times: counts of their unit
-        return np.where(np.isnat(values), np.nan, values.astype(np.int64).astype(np.float64))
-    try:
-        return np.array(
-            [np.nan if _is_missing(v) else v for v in values] if values.dtype == object else values,
-            dtype=np.float64,
-        )
-    except (TypeError, ValueError) as error:
-        raise InputError(f"The column {str(name)!r} cannot be read as numbers: {error}.") from error
-
-
-def _plain(value: Any) -> Any:
-    """Return a level as JSON can hold it: a truth value, a number or a text."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    return value if isinstance(value, bool | int | float | str) else str(value)
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None:
-        return True
-    try:
-        return bool(value != value)  # NaN, NaT
-    except TypeError:  # pandas.NA is neither
-        return True
 
 
 def find_categories(
@@ -232,18 +143,31 @@ def _centre_and_spread(column: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _check_codes(column: NDArray[np.float64], j: int, owner: str) -> None:
-    if np.any(column != np.floor(column)) or np.any(column < 0) or np.any(column >= _MOST_CODES):
+    if np.any(column != np.floor(column)) or np.any(column < 0) or np.any(column >= MOST_CODES):
         raise InputError(
-            f"{owner}: the category column {j} must hold whole numbers from 0 to {_MOST_CODES - 1} "
+            f"{owner}: the category column {j} must hold whole numbers from 0 to {MOST_CODES - 1} "
             "(or NaN where the category is missing)."
         )
 
 
-def check_matrix(X: Any, owner: str) -> Any:
-    """Return a two-dimensional array of float64 or float32, or a CSR matrix.
+def levels_of(X: Any) -> Levels:
+    """Return the levels of every column of words of a frame; nothing for an array."""
+    if not _is_frame(X):
+        return {}
+    from nnpu.estimators.ensemble.frame_codes import frame_levels
+
+    return frame_levels(X)
+
+
+def check_matrix(X: Any, levels: Levels, owner: str) -> Any:
+    """Return a two-dimensional array of float64 or float32, or a CSR matrix; words are codes.
 
     NaN is allowed in an array, where it is a gap, and not among the entries of a sparse matrix.
     """
+    if _is_frame(X):
+        from nnpu.estimators.ensemble.frame_codes import encode_frame
+
+        X = encode_frame(X, levels)
     return check_array(
         X,
         accept_sparse="csr",
@@ -252,3 +176,7 @@ def check_matrix(X: Any, owner: str) -> Any:
         estimator=owner,
         input_name="X",
     )
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "dtypes")

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from nnpu.report.html.chart import chart
 from nnpu.report.html.document import Section
 from nnpu.report.html.markup import Html, join, number, table, tag
-from nnpu.report.panels import Curve, Panel, calibration_panel, sample_panel, score_panel
+from nnpu.report.panels import Panel, calibration_panel, sample_panel, score_panel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +21,6 @@ __all__ = [
     "metrics_section",
     "prior_section",
     "scores_section",
-    "training_section",
 ]
 
 _MOST_COLUMNS = 200  # a table of thousands would be all that the page is
@@ -106,46 +103,6 @@ def metrics_section(
 
 def _figure(value: float) -> str:
     return f"{value:.3f}" if math.isfinite(value) else "–"
-
-
-def training_section(history: Sequence[Mapping[str, float]], *, beta: float = 0.0) -> Section:
-    """Return the risk of each epoch, folded: few readers need it.
-
-    Parameters
-    ----------
-    history : sequence of mappings
-        A row per epoch: ``train_risk``, ``corrected``, and ``valid_risk`` if rows were held out.
-    beta : float
-        β, for the words.
-    """
-    epochs = np.arange(1, len(history) + 1)
-    risks = [row["train_risk"] for row in history]
-    curves = [Curve("training", epochs, risks)]
-    if "valid_risk" in history[0]:
-        held_out = [row["valid_risk"] for row in history]
-        curves.append(Curve("held out", epochs, held_out, style="dashed"))
-    limit = "0" if beta == 0 else f"−{number(beta)}"
-    shares = [row["corrected"] for row in history if "corrected" in row]
-    corrected = (
-        f"In {100 * np.mean(shares):.0f} % of all steps the estimated cost of false alarms fell "
-        f"below {limit}, a sign that the network was learning the batch by heart; nnPU then takes "
-        "a step back instead of a step forward."
-        if shares
-        else ""
-    )
-    gap = (
-        "Where the training risk keeps falling and the held-out risk rises, the network overfits; "
-        "fewer epochs are better then."
-    )
-    panel = Panel("The risk that is minimised", "epoch", "PU risk", curves)
-    inside = tag(
-        "div",
-        tag("div", chart(panel, "training-1"), class_="charts"),
-        tag("div", tag("p", gap), tag("p", corrected) if corrected else ""),
-        class_="beside",
-    )
-    summary = tag("summary", f"Training curve ({len(history):,} epochs)")
-    return Section("training", "The training", tag("details", summary, inside))
 
 
 def scores_section(rows: Sequence[Mapping[str, float]], *, marker: bool = True) -> Section:

@@ -1,16 +1,30 @@
-"""Options that several commands on a labelled table share, in one wording."""
+"""What commands share: options in one wording, checks before any work, warnings as sentences."""
 
 from __future__ import annotations
 
+import json
+import os
+import warnings
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from nnpu.files import TEMPORARY_PREFIX
+from nnpu.parameters import InputError, ParameterError, check_prior
+from nnpu.terminal import say
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+T = TypeVar("T")
 
 __all__ = [
+    "as_prior",
+    "check_readable",
+    "check_writable",
+    "draw",
     "drop_option",
     "fit_options",
     "given_options",
@@ -19,11 +33,14 @@ __all__ = [
     "json_option",
     "label_option",
     "positive_option",
+    "printed_warnings",
     "reading_options",
     "report_option",
     "sampling_option",
     "seed_option",
+    "show",
     "verbose_option",
+    "verbosity",
 ]
 
 label_option = click.option(
@@ -51,7 +68,11 @@ drop_option = click.option(
     "--drop", multiple=True, metavar="COLUMN", help="Exclude a column; repeatable."
 )
 seed_option = click.option(
-    "--seed", type=click.IntRange(min=0, max=2**31 - 1), default=0, show_default=True
+    "--seed",
+    type=click.IntRange(min=0, max=2**31 - 1),
+    default=0,
+    show_default=True,
+    help="The same seed gives the same result.",
 )
 verbose_option = click.option("--verbose", is_flag=True, help="Print when each phase ends.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -68,7 +89,13 @@ def report_option(default: str) -> Callable[[Any], Any]:
 
 
 _JOB = (  # the options that `TablePU` takes, by its names
-    click.option("--prior", default="auto", show_default=True, help="Share of positives, or auto."),
+    click.option(
+        "--prior",
+        default="auto",
+        show_default=True,
+        callback=lambda context, _, text: as_prior(text, f"nnpu {context.info_name}"),
+        help="Share of positives, or auto.",
+    ),
     sampling_option,
     positive_option,
     id_option,
@@ -144,3 +171,87 @@ def given_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 _JOB_NAMES = {"seed": "random_state", "positive": "pos_label"}
+
+
+def as_prior(text: str, owner: str) -> float | str:
+    """Return ``"auto"`` or the number that was written."""
+    if text == "auto":
+        return text
+    try:
+        return check_prior(float(text), owner, name="--prior")
+    except ValueError:
+        raise ParameterError(
+            f"The '--prior' parameter of {owner} must be 'auto' or a float in the range (0, 1). "
+            f"Got {text!r} instead."
+        ) from None
+
+
+def check_readable(data: Path, model_dir: Path | None = None) -> None:
+    """Raise `InputError` if a table or a model folder is not there: before anything is imported."""
+    if (
+        model_dir is not None
+        and not model_dir.exists()
+        and not model_dir.with_name(f"{TEMPORARY_PREFIX}old-{model_dir.name}").exists()
+    ):
+        raise InputError(f"{model_dir} is not a model folder: there is no such folder.")
+    if str(data) != "-" and not data.exists():
+        raise InputError(f"{data} is not there, or is not a file.")
+
+
+def check_writable(path: Path | None, option: str = "--out", *, source: Path | None = None) -> None:
+    """Raise `InputError` if nothing can be written at `path`: before the work, not after it."""
+    if path is None:
+        return
+    if source is not None and path.exists() and source.exists() and path.samefile(source):
+        raise InputError(f"{path} is the file to read; choose another {option}.")
+    above = path.absolute().parent
+    while not above.exists():
+        above = above.parent
+    if not above.is_dir():
+        raise InputError(
+            f"{path} cannot be written: {above} is not a folder; choose another {option}."
+        )
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise InputError(
+            f"{path} cannot be written: no permission for {above}; choose another {option}."
+        )
+
+
+def draw(save: Callable[..., list[T]], *arguments: Any, **options: Any) -> list[T]:
+    """Call what saves a picture; without matplotlib say so and go on without the picture."""
+    try:
+        return save(*arguments, **options)
+    except ImportError as error:
+        click.echo(f"No picture. {error}", err=True)
+        return []
+
+
+@contextmanager
+def printed_warnings() -> Iterator[None]:
+    """Print this package's warnings as sentences at the end; hide those of the libraries below it.
+
+    After an error there is that one line alone. Of several processes the first prints.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for message in dict.fromkeys(
+        " ".join(str(warning.message).split())
+        for warning in caught
+        if warning.category is UserWarning
+    ):
+        if os.environ.get("RANK", "0") == "0":
+            say(f"Note: {message}", err=True)
+
+
+def verbosity(talks: bool, verbose: bool) -> int:
+    """Return the `verbose` of `TablePU`: 0 is silent, 1 says what is done, 2 also when."""
+    return talks * (1 + verbose)
+
+
+def show(result: Mapping[str, Any], lines: Iterable[str], *, as_json: bool) -> None:
+    """Print a result, as JSON or in words."""
+    if as_json:
+        click.echo(json.dumps(result, indent=2))
+    else:
+        say(*lines)
