@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-MOST_MODULES, MOST_LINES = 105, 17_500  # the aim is 90 and 14,000: docs/design.md
+MOST_MODULES, MOST_LINES = 93, 14_900  # the aim is 90 and 14,000: docs/design.md
 CODE = """
 import json, sys
 from pathlib import Path
