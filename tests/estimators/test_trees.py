@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 import nnpu
 from nnpu import BoostedPU, estimate_prior
 from nnpu.estimators.forest import Forest
+from nnpu.estimators.stored_forests import stored_forest
 from nnpu.parameters import InputError, ParameterError
 from nnpu.risk import ImbalancedRisk
 
@@ -70,7 +71,7 @@ def test_a_forest_scores_sparse_rows_as_dense_ones(table):
 
 def test_a_forest_of_one_split_follows_it():
     """x₁ ≤ 0.5 → −1, else +2; a missing one goes right. And a tree of one leaf, 0.25."""
-    forest = Forest.from_arrays(
+    forest = stored_forest(
         {
             "roots": np.array([0, 3], np.int32),
             "feature": np.array([1, 0, 0, 0], np.int32),
@@ -102,7 +103,7 @@ def test_trees_that_compare_categories_score_as_lightgbm_does(table):
     assert len(forest.category) > 0
     x[:40, 0] = np.arange(60, 100)
     np.testing.assert_allclose(forest.scores(x), booster.predict(x, raw_score=True), rtol=1e-12)
-    again = Forest.from_arrays(forest.arrays(), x.shape[1])
+    again = stored_forest(forest.arrays(), x.shape[1])
     np.testing.assert_array_equal(again.scores(x), forest.scores(x))
 
 
@@ -154,7 +155,7 @@ def test_the_forest_of_extra_trees_gives_their_mean_share(table):
     model = ExtraTreesClassifier(7, min_samples_leaf=3, random_state=0).fit(x, y == 1)
     forest = Forest.from_sklearn(model.estimators_)
     np.testing.assert_allclose(forest.scores(x), model.predict_proba(x)[:, 1], rtol=1e-12)
-    assert len(Forest.from_arrays(forest.arrays(), x.shape[1]).roots) == 7
+    assert len(stored_forest(forest.arrays(), x.shape[1]).roots) == 7
 
 
 @pytest.mark.parametrize(
@@ -173,10 +174,10 @@ def test_damaged_categories_of_a_forest_are_refused(damage):
         "category": np.int32([0, -1, -1]),
         "goes_left": np.array([[True, False]]),
     }
-    assert Forest.from_arrays(arrays, 1).scores(np.float32([[0], [1], [9]])).tolist() == [1, 2, 2]
+    assert stored_forest(arrays, 1).scores(np.float32([[0], [1], [9]])).tolist() == [1, 2, 2]
     broken = {name: array for name, array in (arrays | damage).items() if array is not None}
     with pytest.raises(InputError):
-        Forest.from_arrays(broken, 1)
+        stored_forest(broken, 1)
 
 
 def test_lightgbms_predictor_gives_the_same_bits(table, monkeypatch):

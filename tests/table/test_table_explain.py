@@ -10,7 +10,7 @@ import pytest
 from nnpu import TablePU, load
 from nnpu.parameters import InputError
 from nnpu.table import write_predictions
-from nnpu.table.table_explain import Explained
+from nnpu.table.folder import _explained
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_explanations_survive_a_folder(model, tmp_path):
 @pytest.mark.parametrize("plain", [5, [[["a", 1]], {}], [[["a", "x", 1, 2]], {}], [[], 7]])
 def test_a_folder_with_nonsense_for_explanations_is_refused(plain):
     with pytest.raises(InputError, match="cannot be understood"):
-        Explained.from_json(plain)
+        _explained(plain)
 
 
 def test_explained_predictions_add_up_to_the_score(model, table, tmp_path):

@@ -10,18 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nnpu.data.packed import open_text
-from nnpu.parameters import InputError, ParameterError, shown
+from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Utf8Text", "as_utf8"]
+__all__ = ["Utf8Text", "as_utf8", "damaged_text"]
 
 _SNIFFED = 1 << 16  # bytes at the beginning of a text that are looked at
 _LONGEST_HEADER = 1 << 24
-_LOOKED = 1 << 20  # bytes that are looked through together
+LOOKED = 1 << 20  # bytes that are looked through together
 _MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-_NOT_IN_CP1252 = b"\x81\x8d\x8f\x90\x9d"
 
 
 @dataclass
@@ -55,7 +54,11 @@ class Utf8Text:
 @contextmanager
 def as_utf8(source: Path, encoding: str | None) -> Iterator[Utf8Text]:
     """Yield the text as UTF-8, looked through; other encodings are copied for the time."""
-    given = _check_encoding(encoding)
+    given = None
+    if encoding is not None:
+        from nnpu.data.recoding import check_encoding
+
+        given = check_encoding(encoding)
     head = _sniff(source, given)
     guess = given or _encoding(head)
     if guess == "utf-8":
@@ -66,31 +69,22 @@ def as_utf8(source: Path, encoding: str | None) -> Iterator[Utf8Text]:
             return
         if given:
             raise InputError(f"{source}, line {line}: not UTF-8 text; give its --encoding.")
-        guess = _one_byte(source)
+        from nnpu.data.recoding import one_byte
+
+        guess = one_byte(source)
+    from nnpu.data.recoding import recode
+
     with tempfile.TemporaryDirectory(prefix="nnpu-") as folder:
         copy = Path(folder) / "text.csv"
-        _recode(source, copy, guess)
+        recode(source, copy, guess)
         text = Utf8Text(source, copy, guess, head=_sniff(copy, "utf-8"))
         _look_through(text)
         yield text
 
 
-def _check_encoding(encoding: str | None) -> str | None:
-    if encoding is None:
-        return None
-    try:
-        name = codecs.lookup(encoding).name
-    except LookupError:
-        raise ParameterError(
-            "The 'encoding' parameter must be the name of a text encoding, such as utf-8, utf-16 "
-            f"or cp1252. Got {shown(encoding)} instead."
-        ) from None
-    return {"utf-8-sig": "utf-8"}.get(name, name)
-
-
 def _sniff(source: Path, encoding: str | None) -> bytes:
     """First bytes of the text; an error if they cannot be the beginning of a table."""
-    with _damaged(source), open_text(source) as stream:
+    with damaged_text(source), open_text(source) as stream:
         head = stream.read(_SNIFFED)
         if b"\n" not in head:  # a header of thousands of names
             head += stream.readline(_LONGEST_HEADER)
@@ -116,36 +110,14 @@ def _encoding(head: bytes) -> str:
     return "utf-8"
 
 
-def _one_byte(source: Path) -> str:
-    """Return which encoding of one byte a character a text has that is not UTF-8."""
-    with open_text(source) as stream:
-        while block := stream.read(_LOOKED):
-            if any(byte in block for byte in _NOT_IN_CP1252):
-                return "latin-1"
-    return "cp1252"
-
-
-def _recode(source: Path, copy: Path, encoding: str) -> None:
-    decoder = codecs.getincrementaldecoder(encoding)()
-    with _damaged(source), open_text(source) as stream, copy.open("wb") as out:
-        while True:
-            block = stream.read(_LOOKED)
-            try:
-                out.write(decoder.decode(block, final=not block).encode())
-            except UnicodeError as error:
-                raise InputError(f"{source} is not {encoding} text ({error}).") from error
-            if not block:
-                return
-
-
 def _look_through(text: Utf8Text) -> int | None:
     """Count what may lose a row; return the line of the first byte that is not UTF-8, if any."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     last, line = b"\n", 1
     text.longest_line = max(len(part) for part in text.head.split(b"\n"))
-    with _damaged(text.source), open_text(text.path) as stream:
+    with damaged_text(text.source), open_text(text.path) as stream:
         while True:
-            block = stream.read(_LOOKED)
+            block = stream.read(LOOKED)
             try:
                 decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
@@ -162,7 +134,8 @@ def _look_through(text: Utf8Text) -> int | None:
 
 
 @contextmanager
-def _damaged(source: Path) -> Iterator[None]:
+def damaged_text(source: Path) -> Iterator[None]:
+    """Turn the errors of a broken file into one line."""
     try:
         yield
     except (OSError, EOFError) as error:

@@ -25,6 +25,7 @@ from nnpu.estimators.labelling_model import (
     standard,
 )
 from nnpu.estimators.propensity_prior import thinned_estimate, weighted_share
+from nnpu.estimators.stored_forests import stored_forest
 from nnpu.extras import need
 from nnpu.metrics import propensity_metrics
 from nnpu.parameters import InputError, ParameterError, shown
@@ -351,7 +352,7 @@ class BiasedLabelPU(BasePUClassifier):
             self.labelling_ = Labelling(
                 columns=chosen, intercept=float(stored["intercept"]), **parts
             )
-        self.forest_, self.estimator_ = Forest.from_arrays(arrays, self.n_features_in_), None
+        self.forest_, self.estimator_ = stored_forest(arrays, self.n_features_in_), None
         self._shift, self._level = float(fitted["shift"]), float(fitted["level"])
         self.labels_vary_ = fitted["labels_vary"] is True
 

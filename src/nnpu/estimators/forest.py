@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Forest"]
 
-_MOST_NODES = 1 << 24  # of a stored forest; a row passes fewer
 _MANY = 1 << 19  # rows times trees from which LightGBM's predictor is worth its start
 _MAKING = threading.Lock()  # one predictor is made, not one in each thread
-_TYPES = {
+TYPES = {
     "roots": np.int32,
     "feature": np.int32,
     "threshold": np.float64,
@@ -36,7 +35,7 @@ _TYPES = {
     "nan_left": np.bool_,
     "value": np.float64,
 }
-_CATEGORY_TYPES = {"category": np.int32, "goes_left": np.bool_}
+CATEGORY_TYPES = {"category": np.int32, "goes_left": np.bool_}
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,32 +117,10 @@ class Forest:
             first += n
         return _joined(parts)
 
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_features: int) -> Forest:
-        """Return the forest of stored arrays, or raise `InputError` if they are none.
-
-        Every node must be a root or the child of one node before it, so that a row passes each
-        tree in finitely many steps and reads nothing outside of the arrays.
-        """
-        types = _TYPES | (_CATEGORY_TYPES if "category" in arrays else {})
-        if arrays.keys() != types.keys():
-            raise InputError(f"The arrays of a forest are {', '.join(_TYPES)}.")
-        n = len(arrays["value"])
-        if n > _MOST_NODES:
-            raise InputError(f"The forest has {n:,} nodes; at most {_MOST_NODES:,} are read.")
-        for name, kind in types.items():
-            array, n_axes = arrays[name], 2 if name == "goes_left" else 1
-            length_fits = name in ("roots", "goes_left") or len(array) == n
-            if array.ndim != n_axes or array.dtype != kind or not length_fits:
-                raise InputError(f"The array {name!r} of the forest has a wrong shape or type.")
-        forest = cls(**arrays)
-        forest._check(n_features)
-        return forest
-
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what `from_arrays` takes."""
+        """Return what `stored_forest` takes."""
         names = [one.name for one in fields(self)]
-        kept = names if len(self.category) else list(_TYPES)
+        kept = names if len(self.category) else list(TYPES)
         return {name: getattr(self, name) for name in kept}
 
     def scores(self, X: Any, n_threads: int = 0) -> NDArray[np.float64]:
@@ -268,32 +245,12 @@ class Forest:
             depths.append(depth)
         return depths
 
-    def _check(self, n_features: int) -> None:
-        n = len(self.value)
-        node = np.arange(n)
-        leaf = self.left == node
-        inner = ~leaf
-        children = np.concatenate([self.left[inner], self.right[inner]])
-        indices = np.concatenate([self.roots, children])
-        fits = (
-            np.array_equal(self.right == node, leaf)
-            and np.all((indices >= 0) & (indices < n))
-            and np.all(self.left[inner] > node[inner])
-            and np.all(self.right[inner] > node[inner])
-            and np.array_equal(np.bincount(indices, minlength=n), np.ones(n))
-            and np.all((self.feature >= 0) & (self.feature < n_features))
-            and np.all((self.category >= -1) & (self.category < len(self.goes_left)))
-            and (len(self.category) == 0 or self.goes_left.shape[1] > 0)
-        )
-        if not fits:
-            raise InputError("The nodes of the forest do not form trees over the features.")
-
 
 def _joined(trees: Sequence[Mapping[str, NDArray[Any]]]) -> Forest:
     return Forest(
         **{
             name: np.concatenate([np.empty(0), *(tree[name] for tree in trees)]).astype(kind)
-            for name, kind in _TYPES.items()
+            for name, kind in TYPES.items()
         }
     )
 

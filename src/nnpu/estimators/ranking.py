@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-
-from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,19 +43,6 @@ class Ranking(NamedTuple):
     def to_json(self) -> dict[str, list[list[Any]]]:
         """Return plain values."""
         return {name: [list(row) for row in rows] for name, rows in self._asdict().items()}
-
-    @classmethod
-    def from_json(cls, plain: Any) -> Self:
-        """Return what `to_json` described; `InputError` if it cannot be."""
-        try:
-            return cls(
-                *(
-                    tuple(RankedRow(str(name), float(score)) for name, score in plain[part])
-                    for part in cls._fields
-                )
-            )
-        except (LookupError, TypeError, ValueError) as error:
-            raise InputError(f"The stored rows cannot be understood: {error}") from error
 
 
 def rank_rows(

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from nnpu.boosting import PUObjective, check_boosted_loss
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.forest import Forest
+from nnpu.estimators.stored_forests import stored_forest
 from nnpu.estimators.untrusted import check_history
 from nnpu.extras import need
 from nnpu.parameters import InputError, check_count, check_number
@@ -252,7 +253,7 @@ class BoostedPU(BasePUClassifier):
         super()._restore(tensors, fitted, module)
         arrays = dict(tensors)
         importances = arrays.pop("importances", None)
-        self.forest_ = Forest.from_arrays(arrays, self.n_features_in_)
+        self.forest_ = stored_forest(arrays, self.n_features_in_)
         if importances is not None:
             if importances.shape != (self.n_features_in_,) or importances.dtype != np.float64:
                 raise InputError("The array 'importances' has a wrong shape or type.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nnpu.estimators import loading
 from nnpu.estimators.evaluation import evaluate
-from nnpu.estimators.ranking import Ranking
+from nnpu.estimators.ranking import RankedRow, Ranking
 from nnpu.parameters import InputError, ParameterError
 from nnpu.table.columns.stored_columns import plan_from_json
 from nnpu.table.named_models import takes_raw
@@ -104,13 +104,36 @@ def _table_model(
     model._adopt(classifier)
     model.holdout_ = None
     explained = table.get("explained")  # folders of older versions have none
-    model.explained_ = Explained() if explained is None else Explained.from_json(explained)
+    model.explained_ = Explained() if explained is None else _explained(explained)
     if "scores" in arrays:
         try:
             found = evaluate(classifier, arrays["s"], arrays["scores"])
             kept = table.get("ranking")  # the ids; folders of older versions have none
-            ranking = found.ranking if kept is None else Ranking.from_json(kept)
+            ranking = found.ranking if kept is None else _ranking(kept)
             model.holdout_ = replace(found, ranking=ranking)
         except ParameterError as error:
             raise InputError(str(error)) from error
     return model
+
+
+def _explained(plain: Any) -> Explained:
+    """Return what a folder kept of `Explained`; `InputError` if it cannot be."""
+    try:
+        rows = tuple(
+            (str(name), float(v), float(low), float(high)) for name, v, low, high in plain[0]
+        )
+        return Explained(rows, {str(name): str(text) for name, text in dict(plain[1]).items()})
+    except (LookupError, TypeError, ValueError) as error:
+        raise InputError(f"The stored columns cannot be understood: {error}") from error
+
+
+def _ranking(plain: Any) -> Ranking:
+    """Return what `Ranking.to_json` described; `InputError` if it cannot be."""
+    try:
+        parts = (
+            tuple(RankedRow(str(name), float(score)) for name, score in plain[part])
+            for part in Ranking._fields
+        )
+        return Ranking(*parts)
+    except (LookupError, TypeError, ValueError) as error:
+        raise InputError(f"The stored rows cannot be understood: {error}") from error

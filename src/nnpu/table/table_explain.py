@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from nnpu.estimators.explain import contributions, importance
-from nnpu.parameters import InputError
 from nnpu.table.named_models import takes_raw
 
 if TYPE_CHECKING:
@@ -35,17 +34,6 @@ class Explained(NamedTuple):
 
     importance: tuple[tuple[str, float, float, float], ...] = ()
     why: dict[str, str] = {}  # noqa: RUF012 - never changed
-
-    @classmethod
-    def from_json(cls, plain: Any) -> Self:
-        """Return what a model folder kept; `InputError` if it cannot be."""
-        try:
-            rows = tuple(
-                (str(name), float(v), float(low), float(high)) for name, v, low, high in plain[0]
-            )
-            return cls(rows, {str(name): str(text) for name, text in dict(plain[1]).items()})
-        except (LookupError, TypeError, ValueError) as error:
-            raise InputError(f"The stored columns cannot be understood: {error}") from error
 
 
 class RowReasons(NamedTuple):

@@ -17,8 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from nnpu.calibration import ScoreCalibration, least_regret_cut
-from nnpu.calibration.least_regret import cut_priors
+from nnpu.calibration import ScoreCalibration
 from nnpu.data.vectors import as_array
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.ensemble import state
@@ -348,6 +347,8 @@ class EnsemblePU(BasePUClassifier):
         self.calibration_ = ScoreCalibration(slope, intercept)
         self.threshold_ = -intercept / slope
         if self.prior_estimate_ is not None:
+            from nnpu.calibration.least_regret import cut_priors, least_regret_cut
+
             population = log_odds if self.sampling == "one-sample" else log_odds[s == 0]
             low, high, *guards = (
                 ScoreCalibration(*calibrated(log_odds, s, prior, self.sampling))

@@ -14,12 +14,13 @@ import numpy as np
 from scipy.special import logit
 
 from nnpu.estimators.ensemble.designs import Dense, Expansion
-from nnpu.estimators.forest import Forest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
+
+    from nnpu.estimators.forest import Forest
 
 __all__ = [
     "BoostedScorer",
@@ -29,7 +30,6 @@ __all__ = [
     "Scorer",
     "SparseScorer",
     "View",
-    "from_arrays",
 ]
 
 Arrays = dict[str, "NDArray[Any]"]
@@ -95,27 +95,6 @@ class LinearScorer:
         mine = {"weights": self.weights, "intercept": self.intercept}
         return mine | {one.name: getattr(self.expansion, one.name) for one in fields(Expansion)}
 
-    @classmethod
-    def restore(
-        cls, arrays: Mapping[str, NDArray[Any]], design: Dense | None, d: int
-    ) -> LinearScorer:
-        """Return the scorer of stored arrays if they fit together."""
-        expansion = Expansion(**_picked(arrays, _EXPANSION))
-        size = _size(design)
-        n = size + len(expansion.hinge_column) + len(expansion.left)
-        _need(
-            _below(expansion.hinge_column, size)
-            and _below(expansion.left, size)
-            and _below(expansion.right, size)
-            and expansion.hinge_knot.shape == expansion.hinge_column.shape
-            and expansion.left.shape == expansion.right.shape
-            and expansion.mean.shape == expansion.scale.shape == (n,)
-            and np.all(expansion.scale > 0)
-        )
-        weights, intercept = _typed(arrays, "weights", np.float64), _typed(arrays, "intercept")
-        _need(weights.shape == (n,) and intercept.shape == (1,))
-        return cls(expansion, weights, intercept)
-
 
 @dataclass(frozen=True, eq=False)
 class KernelScorer:
@@ -135,22 +114,6 @@ class KernelScorer:
     def arrays(self) -> Arrays:
         """Its own."""
         return {"centres": self.centres, "weights": self.weights, "constants": self.constants}
-
-    @classmethod
-    def restore(
-        cls, arrays: Mapping[str, NDArray[Any]], design: Dense | None, d: int
-    ) -> KernelScorer:
-        """Return the scorer of stored arrays if they fit together."""
-        centres, weights = _typed(arrays, "centres"), _typed(arrays, "weights")
-        constants = _typed(arrays, "constants")
-        _need(
-            centres.ndim == 2
-            and centres.shape[1] == _size(design)
-            and weights.shape == (len(centres),)
-            and constants.shape == (2,)
-            and constants[1] >= 0
-        )
-        return cls(centres, weights, constants)
 
 
 def bumps(
@@ -182,15 +145,6 @@ class BoostedScorer:
         """The forest's, and the start."""
         return self.forest.arrays() | {"start": self.start}
 
-    @classmethod
-    def restore(
-        cls, arrays: Mapping[str, NDArray[Any]], design: Dense | None, d: int
-    ) -> BoostedScorer:
-        """Return the scorer of stored arrays if they are a forest."""
-        start = _typed(arrays, "start")
-        _need(start.shape == (1,))
-        return cls(Forest.from_arrays(_without(arrays, "start"), d), start)
-
 
 @dataclass(frozen=True, eq=False)
 class ForestScorer:
@@ -209,13 +163,6 @@ class ForestScorer:
         """The forest's."""
         return self.forest.arrays()
 
-    @classmethod
-    def restore(
-        cls, arrays: Mapping[str, NDArray[Any]], design: Dense | None, d: int
-    ) -> ForestScorer:
-        """Return the scorer of stored arrays if they are a forest."""
-        return cls(Forest.from_arrays(dict(arrays), _size(design)))
-
 
 @dataclass(frozen=True, eq=False)
 class SparseScorer:
@@ -233,70 +180,9 @@ class SparseScorer:
         """Its own."""
         return {"weights": self.weights, "intercept": self.intercept}
 
-    @classmethod
-    def restore(
-        cls, arrays: Mapping[str, NDArray[Any]], design: Dense | None, d: int
-    ) -> SparseScorer:
-        """Return the scorer of stored arrays if they fit together."""
-        weights, intercept = _typed(arrays, "weights"), _typed(arrays, "intercept")
-        _need(weights.shape == (d,) and intercept.shape == (1,))
-        return cls(weights, intercept)
-
-
-_EXPANSION = {
-    "hinge_column": np.int32,
-    "hinge_knot": np.float32,
-    "left": np.int32,
-    "right": np.int32,
-    "mean": np.float32,
-    "scale": np.float32,
-}
-_KINDS = {
-    kind.kind: kind
-    for kind in (LinearScorer, KernelScorer, BoostedScorer, ForestScorer, SparseScorer)
-}
-
-
-def from_arrays(
-    kind: Any, arrays: Mapping[str, NDArray[Any]], design: Dense | None, n_features: int
-) -> Scorer:
-    """Return a member from what a model folder holds of it; anything odd is a ValueError."""
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise ValueError(f"there is no member of the kind {str(kind)[:50]!r}")
-    restored: Scorer = _KINDS[kind].restore(arrays, design, n_features)
-    return restored
-
 
 def _in_blocks(
     dense: NDArray[np.float32], function: Callable[[NDArray[np.float32]], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
     parts = [function(dense[i : i + _BLOCK]) for i in range(0, len(dense), _BLOCK)]
     return np.concatenate([np.zeros(0), *parts])
-
-
-def _picked(arrays: Mapping[str, NDArray[Any]], types: Mapping[str, Any]) -> Arrays:
-    return {name: _typed(arrays, name, kind) for name, kind in types.items()}
-
-
-def _typed(arrays: Mapping[str, NDArray[Any]], name: str, kind: Any = np.float64) -> NDArray[Any]:
-    array = arrays[name]
-    _need(array.dtype == kind and (array.ndim == 1 or name == "centres"))
-    return array
-
-
-def _without(arrays: Mapping[str, NDArray[Any]], name: str) -> Arrays:
-    return {key: value for key, value in arrays.items() if key != name}
-
-
-def _below(index: NDArray[Any], size: int) -> bool:
-    return bool(np.all((index >= 0) & (index < size)))
-
-
-def _size(design: Dense | None) -> int:
-    _need(design is not None)
-    return 0 if design is None else design.size
-
-
-def _need(fits: Any) -> None:
-    if not fits:
-        raise ValueError("the arrays of a member do not fit together")

@@ -6,17 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.estimators.ensemble.designs import Dense
+from nnpu.estimators.ensemble.designs import Dense, Expansion
 from nnpu.estimators.ensemble.inputs import Columns
-from nnpu.estimators.ensemble.member_scorers import from_arrays
+from nnpu.estimators.ensemble.member_scorers import (
+    BoostedScorer,
+    ForestScorer,
+    KernelScorer,
+    LinearScorer,
+    SparseScorer,
+)
 from nnpu.estimators.ensemble.members import MEMBERS
+from nnpu.estimators.stored_forests import stored_forest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
     from nnpu.estimators.ensemble.classifier import EnsemblePU
+    from nnpu.estimators.ensemble.member_scorers import Arrays, Scorer
 
 __all__ = ["unpack"]
 
@@ -51,7 +59,7 @@ def unpack(
     _need(0 < len(pairs) == len(set(classifier._names)))
     _need(all(name in MEMBERS for name in classifier._names))
     classifier.scorers_ = [
-        from_arrays(kind, _under(tensors, f"member.{name}."), classifier.design_, d)
+        _scorer(kind, _under(tensors, f"member.{name}."), classifier.design_, d)
         for name, kind in pairs
     ]
     calibrations, weights = tensors["calibrations"], tensors["weights"]
@@ -104,3 +112,105 @@ def _count(value: Any, high: int) -> int:
 def _need(fits: bool) -> None:
     if not fits:
         raise ValueError("the values of the ensemble do not fit together")
+
+
+def _scorer(
+    kind: Any, arrays: Mapping[str, NDArray[Any]], design: Dense | None, n_features: int
+) -> Scorer:
+    """Return a member from what a model folder holds of it; anything odd is a ValueError."""
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise ValueError(f"there is no member of the kind {str(kind)[:50]!r}")
+    restored: Scorer = _KINDS[kind](arrays, design, n_features)
+    return restored
+
+
+def _linear(arrays: Mapping[str, NDArray[Any]], design: Dense | None, d: int) -> LinearScorer:
+    expansion = Expansion(**_picked(arrays, _EXPANSION))
+    size = _size(design)
+    n = size + len(expansion.hinge_column) + len(expansion.left)
+    _fit_together(
+        _below(expansion.hinge_column, size)
+        and _below(expansion.left, size)
+        and _below(expansion.right, size)
+        and expansion.hinge_knot.shape == expansion.hinge_column.shape
+        and expansion.left.shape == expansion.right.shape
+        and expansion.mean.shape == expansion.scale.shape == (n,)
+        and np.all(expansion.scale > 0)
+    )
+    weights, intercept = _typed(arrays, "weights", np.float64), _typed(arrays, "intercept")
+    _fit_together(weights.shape == (n,) and intercept.shape == (1,))
+    return LinearScorer(expansion, weights, intercept)
+
+
+def _kernel(arrays: Mapping[str, NDArray[Any]], design: Dense | None, d: int) -> KernelScorer:
+    centres, weights = _typed(arrays, "centres"), _typed(arrays, "weights")
+    constants = _typed(arrays, "constants")
+    _fit_together(
+        centres.ndim == 2
+        and centres.shape[1] == _size(design)
+        and weights.shape == (len(centres),)
+        and constants.shape == (2,)
+        and constants[1] >= 0
+    )
+    return KernelScorer(centres, weights, constants)
+
+
+def _boosted(arrays: Mapping[str, NDArray[Any]], design: Dense | None, d: int) -> BoostedScorer:
+    start = _typed(arrays, "start")
+    _fit_together(start.shape == (1,))
+    return BoostedScorer(stored_forest(_without(arrays, "start"), d), start)
+
+
+def _forest(arrays: Mapping[str, NDArray[Any]], design: Dense | None, d: int) -> ForestScorer:
+    return ForestScorer(stored_forest(dict(arrays), _size(design)))
+
+
+def _sparse(arrays: Mapping[str, NDArray[Any]], design: Dense | None, d: int) -> SparseScorer:
+    weights, intercept = _typed(arrays, "weights"), _typed(arrays, "intercept")
+    _fit_together(weights.shape == (d,) and intercept.shape == (1,))
+    return SparseScorer(weights, intercept)
+
+
+_EXPANSION = {
+    "hinge_column": np.int32,
+    "hinge_knot": np.float32,
+    "left": np.int32,
+    "right": np.int32,
+    "mean": np.float32,
+    "scale": np.float32,
+}
+_KINDS: Mapping[str, Callable[..., Scorer]] = {
+    "linear": _linear,
+    "kernel": _kernel,
+    "boosted": _boosted,
+    "forest": _forest,
+    "sparse": _sparse,
+}
+
+
+def _picked(arrays: Mapping[str, NDArray[Any]], types: Mapping[str, Any]) -> Arrays:
+    return {name: _typed(arrays, name, kind) for name, kind in types.items()}
+
+
+def _typed(arrays: Mapping[str, NDArray[Any]], name: str, kind: Any = np.float64) -> NDArray[Any]:
+    array = arrays[name]
+    _fit_together(array.dtype == kind and (array.ndim == 1 or name == "centres"))
+    return array
+
+
+def _without(arrays: Mapping[str, NDArray[Any]], name: str) -> Arrays:
+    return {key: value for key, value in arrays.items() if key != name}
+
+
+def _below(index: NDArray[Any], size: int) -> bool:
+    return bool(np.all((index >= 0) & (index < size)))
+
+
+def _size(design: Dense | None) -> int:
+    _fit_together(design is not None)
+    return 0 if design is None else design.size
+
+
+def _fit_together(fits: Any) -> None:
+    if not fits:
+        raise ValueError("the arrays of a member do not fit together")
