@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 import struct
@@ -11,7 +12,8 @@ import zlib
 import numpy as np
 import pytest
 
-from nnpu.review import Review, audit
+from nnpu.cli import main
+from nnpu.review import Review
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -25,7 +27,6 @@ HOSTILE = (
 )
 RNG = np.random.default_rng(0)
 P = RNG.random(400)
-Y = RNG.random(400) < P
 
 
 def png(shade):
@@ -119,37 +120,72 @@ def exported(browser, path):
     raise AssertionError("nothing was exported")
 
 
-def answers_of(browser, n):
+def answers_of(browser, n, truth):
     """Answer `n` rows by keys with the hidden truth; every seventh is a don't know."""
     for i in range(n):
         row = browser.find_element("css selector", "#cells td").text
-        press(browser, "?" if i % 7 == 3 else "y" if Y[int(row[1:])] else "n")
+        press(browser, "?" if i % 7 == 3 else "y" if truth[row] else "n")
 
 
-def test_twenty_answers_survive_a_closed_tab_and_come_back_in_python(opened, page, folder):
-    answers_of(opened, 20)
-    assert text(opened, "count") == "20 of 30 answered"
-    first = opened.current_window_handle
-    opened.switch_to.new_window("tab")
-    other = opened.current_window_handle
-    opened.switch_to.window(first)
-    opened.close()
-    opened.switch_to.window(other)
-    opened.get(page.as_uri())
-    assert text(opened, "count") == "20 of 30 answered"
-    assert text(opened, "title") == "Row 21 of 30"
-    path = exported(opened, folder / "review.csv")
-    half = Review(P, ids=[f"c{i}" for i in range(400)]).read(path)
-    assert "the last 10 rows are blank" in half.notes[0]
-    answers_of(opened, 10)
-    assert opened.find_element("id", "finished").is_displayed()
-    path = exported(opened, folder / "review.csv")
-    review = Review(P, ids=[f"c{i}" for i in range(400)]).read(path)
-    drawn, answers = review.draws[0], review.answers[0]
-    clear = ~np.isnan(answers)
-    assert (~clear).sum() == 4  # rows 3, 10 and 17 of the first part, row 3 of the second
-    np.testing.assert_array_equal(answers[clear], Y[drawn.rows][clear])
-    assert review.audit() == audit(P, drawn, answers)
+@pytest.fixture(scope="module")
+def command(folder):
+    """``nnpu review`` on a table whose cells and column names are an attack, and the truth."""
+    rng = np.random.default_rng(1)
+    y = rng.random(300) < 0.4
+    known = y & (rng.random(300) < 0.4)
+    data, model = folder / "table.csv", folder / "model"
+    with data.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "amount", HOSTILE, "known"])
+        for i, amount in enumerate(rng.normal(1.6 * y, 1)):
+            writer.writerow([f"c{i}", f"{amount:.4f}", f"{HOSTILE} {i % 5}", int(known[i])])
+    options = ["--label", "known", "--prior", "0.4", "--model", "linear"]
+    assert not main(["fit", str(data), *options, "--out", str(model)])
+
+    def review(*arguments):
+        return main(["review", str(model), str(data), *map(str, arguments)])
+
+    return review, {f"c{i}": bool(y[i]) for i in range(300)}
+
+
+def test_twenty_answers_survive_a_closed_tab_and_the_command_reads_them(
+    browser, command, folder, capsys
+):
+    review, truth = command
+    page = folder / "asked.html"
+    review("--rows", 30, "--page", page)
+    browser.get(page.as_uri())
+    answers_of(browser, 20, truth)
+    assert text(browser, "count") == "20 of 30 answered"
+    assert HOSTILE in browser.find_element("id", "cells").text
+    assert "taken" not in browser.title
+    first = browser.current_window_handle
+    browser.switch_to.new_window("tab")
+    other = browser.current_window_handle
+    browser.switch_to.window(first)
+    browser.close()
+    browser.switch_to.window(other)
+    browser.get(page.as_uri())
+    assert text(browser, "count") == "20 of 30 answered"
+    assert text(browser, "title") == "Row 21 of 30"
+    path = exported(browser, folder / "asked.csv")
+    capsys.readouterr()
+    review("--answers", path)
+    assert "the last 10 rows are blank" in " ".join(capsys.readouterr().out.split())
+    answers_of(browser, 10, truth)
+    assert browser.find_element("id", "finished").is_displayed()
+    path = exported(browser, folder / "asked.csv")
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    given = {row["id"]: row["answer"] for row in rows}
+    doubts = [one for one in given.values() if one not in ("yes", "no")]
+    assert len(doubts) == 4  # rows 3, 10 and 17 of the first part, row 3 of the second
+    assert all(truth[name] == (one == "yes") for name, one in given.items() if one not in doubts)
+    review("--answers", path, "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert (found["audit"]["answered"], found["audit"]["dont_know"]) == (26, 4)
+    prior = found["audit"]["prior"]
+    assert prior["low"] < np.mean(list(truth.values())) < prior["high"]
 
 
 def test_undo_and_moving_about(opened):
