@@ -8,6 +8,7 @@ Wilson's intervals.
 
 python benchmarks/review.py --model ensemble --draws 2000 --out benchmarks/results/review.csv
 python benchmarks/review.py --print
+python benchmarks/review.py --limit churn    # how near to the oracle these probabilities can come
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from lightgbm import LGBMClassifier
+from sklearn.isotonic import IsotonicRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_predict
 from tables import CHOOSE, VERDICT, load
 from tables import draw as sample
@@ -28,6 +31,7 @@ from nnpu import EnsemblePU, estimate_prior
 from nnpu.calibration import posterior
 from nnpu.review import draw
 from nnpu.review.audits import audit_answered
+from nnpu.review.draws import inclusion
 from nnpu.review.totals import collect
 
 FIGURES = ("prior", "precision", "recall", "accuracy")
@@ -123,6 +127,35 @@ def summary(values, exact):
     return covered.mean(), np.abs(values[:, 0] - exact).mean(), width.mean()
 
 
+def limits(name):
+    """Print errors over the oracle's: of these probabilities, and recalibrated with hindsight.
+
+    The errors are standard deviations over draws, Σ a²(y − p)²(1 − chance)/chance, exact but for
+    what systematic sampling saves. An isotonic regression on all true classes is the most that any
+    recalibration of the same ranking can do.
+    """
+    y, p, oracle = population(name, "ensemble")
+    hindsight = IsotonicRegression().fit(p, y).predict(p)
+    flagged = p > 0.5
+    recall = y[flagged].sum() / y.sum()
+    parts = {
+        "prior": np.full(y.size, 1 / y.size),
+        "precision": flagged / flagged.sum(),
+        "recall": (flagged - recall) / y.sum(),
+    }
+
+    def spread(q, a):
+        chance = inclusion(q, 100, "estimate", np.ones(y.size, dtype=bool))
+        return np.sqrt(np.sum((a * (y - q)) ** 2 * (1 - chance) / chance))
+
+    for what, q in (("as they are", p), ("recalibrated", hindsight), ("oracle", oracle)):
+        ratios = [f"{figure} {spread(q, a) / spread(oracle, a):.2f}" for figure, a in parts.items()]
+        print(
+            f"{name}, {what}: AUC {roc_auc_score(y, q):.3f}, Brier {np.mean((y - q) ** 2):.4f}; "
+            f"error / oracle's: {', '.join(ratios)}"
+        )
+
+
 def summaries(path):
     """Print coverage, and ratios of errors and widths, over all tables and in the worst cell."""
     rows = pd.read_csv(path)
@@ -149,8 +182,12 @@ def main() -> None:
     parser.add_argument("--model", choices=("ensemble", "lightgbm"), default="ensemble")
     parser.add_argument("--most", type=int, default=100, help="tables in this run")
     parser.add_argument("--print", action="store_true", dest="only_print")
+    parser.add_argument("--limit", metavar="TABLE", help="print how near the oracle is")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/review.csv"))
     options = parser.parse_args()
+    if options.limit:
+        limits(options.limit)
+        return
     header = "model,table,role,n,N,figure,truth,pu_estimate,coverage,error,width,oracle_error,"
     header += "oracle_width,simple_coverage,simple_error,simple_width"
     done = set()
