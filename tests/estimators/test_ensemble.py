@@ -229,6 +229,29 @@ def test_columns_of_sparse_data_may_be_of_very_different_sizes():
     assert roc_auc_score(y, clf.fit(x, s).decision_function(x)) > 0.9
 
 
+def test_words_that_p_lacks_count_through_words_beside_them():
+    """Four topics of 150 words each, of which a text holds few: P shares most with no other text.
+
+    Directions put the words of a topic together; a weight for each word alone cannot.
+    """
+    rng = np.random.default_rng(0)
+    topic = rng.integers(0, 4, 1600)
+    words = 150 * topic[:, None] + rng.integers(0, 150, (1600, 8))
+    x = sp.csr_matrix((np.ones(words.size), (np.repeat(np.arange(1600), 8), words.ravel())))
+    y = topic < 2
+    s = (y & (np.cumsum(y) <= 60)).astype(int)  # 60 labelled
+    options = {"sampling": "one-sample", "n_folds": 2, "random_state": 0}
+    auc = {
+        name: roc_auc_score(
+            y[1000:], EnsemblePU(0.5, members=[name], **options).fit(x[:1000], s[:1000])
+            .decision_function(x[1000:])
+        )
+        for name in ("linear", "topics")
+    }  # fmt: skip
+    assert auc["topics"] > 0.95
+    assert auc["topics"] > auc["linear"]
+
+
 # Few positives.
 
 

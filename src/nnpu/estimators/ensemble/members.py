@@ -7,8 +7,6 @@ the prior. The strength of each goes by n_p, since the positives are what is sca
 
 from __future__ import annotations
 
-import warnings
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,16 +14,17 @@ from scipy.special import expit, logit
 
 from nnpu.boosting import kl_round
 from nnpu.estimators.ensemble.designs import fit_expansion
+from nnpu.estimators.ensemble.member_base import Member, ridge
 from nnpu.estimators.ensemble.member_scorers import (
     BoostedScorer,
     ForestScorer,
     KernelScorer,
     LinearScorer,
     Scorer,
-    SparseScorer,
     View,
     bumps,
 )
+from nnpu.estimators.ensemble.sparse_members import SparseLinear, Topics, fullest
 from nnpu.estimators.forest import Forest
 
 if TYPE_CHECKING:
@@ -40,34 +39,6 @@ _FEW = 2500  # positives up to which boosted trees are small
 _MANY_NUMBERS = 32  # columns from which narrow kernels are tried
 _MOST_FILLED = 2000  # sparse columns that trees look at: rare words cost time and split little
 _STEP = 10  # boosting rounds between two looks at the held-out loss
-
-
-class Member(ABC):
-    """A way to fit scores. ``settings`` are tried on held-out rows; the best is kept."""
-
-    name: str
-    needs_prior = False
-    needs_dense = True
-    most_rows = 1 << 60
-
-    @abstractmethod
-    def fit(self, task: Task) -> list[Scorer]:
-        """Return a fitted scorer for each setting."""
-
-    def settings(self, task: Task) -> int:
-        """Return how many settings there are."""
-        return 1
-
-    def scores(self, fitted: list[Scorer], view: View) -> NDArray[np.float64]:
-        """Return the scores of rows under each setting, shape (n_settings, n)."""
-        return np.array([scorer.scores(view) for scorer in fitted])
-
-    def held_out_loss(
-        self, scores: NDArray[np.float64], s: NDArray[np.int8], prior: float, sampling: str
-    ) -> float:
-        """Return the balanced logistic loss of telling P from U."""
-        of_p = s == 1
-        return float(np.logaddexp(0, -scores[of_p]).mean() + np.logaddexp(0, scores[~of_p]).mean())
 
 
 class _Linear(Member):
@@ -90,7 +61,7 @@ class _Linear(Member):
         columns = expansion.transform(dense).astype(np.float64)
         fitted: list[Scorer] = []
         for strength in self.strengths:
-            weights, intercept = _ridge(columns, task, strength)
+            weights, intercept = ridge(columns, task, strength)
             fitted.append(LinearScorer(expansion, weights, intercept))
         return fitted
 
@@ -132,7 +103,7 @@ class _Kernel(Member):
         fitted: list[Scorer] = []
         for width, strength in grid:
             features, root = columns[width]
-            weights, intercept = _ridge(features, task, strength)
+            weights, intercept = ridge(features, task, strength)
             constants = np.array([intercept[0], width / size])
             fitted.append(KernelScorer(centres, root @ weights, constants))
         return fitted
@@ -147,54 +118,6 @@ def _bump_columns(
     kept = size > 1e-6 * size.max()
     root = axes[:, kept] / np.sqrt(size[kept])
     return values @ root, root
-
-
-class _SparseLinear(Member):
-    """Ridge logistic regression on sparse columns, at one scale for all or a scale for each.
-
-    The weights of TF-IDF say which words matter, and one scale keeps them: rows have the mean
-    square 1. Counts and indicators of very different sizes need a scale for each column.
-    """
-
-    name = "linear"
-    needs_dense = False
-    most_rows = 200_000
-    grid = (("one", 1.0), ("one", 0.3), ("one", 0.1), ("each", 1.0))
-
-    def settings(self, task: Task) -> int:
-        return len(self.grid)
-
-    def fit(self, task: Task) -> list[Scorer]:
-        task = task.at_most(self.most_rows)
-        x = task.view.x.astype(np.float64)
-        square = np.asarray(x.multiply(x).mean(axis=0)).ravel()  # (n_features,)
-        each = np.sqrt(np.where(square > 0, square, np.inf))
-        one = np.full(len(square), np.sqrt(square.sum()) or np.inf)
-        fitted: list[Scorer] = []
-        for kind, strength in self.grid:
-            scale = one if kind == "one" else each
-            weights, intercept = _ridge(x.multiply(1 / scale).tocsr(), task, strength)
-            fitted.append(SparseScorer(weights / scale, intercept))
-        return fitted
-
-
-def _ridge(columns: Any, task: Task, strength: float) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Minimise the mean balanced logistic loss + strength/n_p · ‖w‖²/2."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression
-
-    rows, s, weights = task.weighted()
-    small = isinstance(columns, np.ndarray) and columns.shape[1] <= 400
-    model = LogisticRegression(
-        C=task.n_p / strength,
-        solver="newton-cholesky" if small else "lbfgs",
-        max_iter=50 if small else 200,
-        tol=1e-4,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(columns[rows], s, sample_weight=weights / weights.sum())
-    return model.coef_[0].astype(np.float64), model.intercept_.astype(np.float64)
 
 
 class _ExtraTrees(Member):
@@ -358,12 +281,10 @@ def _for_lightgbm(x: Any, index: Any) -> Any:
     if not sp.issparse(x):
         return x[index]
     rows = sp.csr_matrix(x[index], copy=True)
-    filled = np.bincount(rows.indices, minlength=x.shape[1])
-    if np.count_nonzero(filled) > _MOST_FILLED:
-        kept = np.zeros(x.shape[1], dtype=bool)
-        kept[np.argsort(-filled, kind="stable")[:_MOST_FILLED]] = True
-        rows.data[~kept[rows.indices]] = 0  # a column of zeros is never split
-        rows.eliminate_zeros()
+    kept = np.zeros(x.shape[1], dtype=bool)
+    kept[fullest(rows, _MOST_FILLED)] = True
+    rows.data[~kept[rows.indices]] = 0  # a column of zeros is never split
+    rows.eliminate_zeros()
     return rows
 
 
@@ -374,7 +295,8 @@ MEMBERS: dict[str, Member] = {
         _Linear(),
         _Splines(),
         _Kernel(),
-        _SparseLinear(),
+        SparseLinear(),
+        Topics(),
         _ExtraTrees(),
         _Contrast(),
         _KL(),

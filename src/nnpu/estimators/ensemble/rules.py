@@ -36,6 +36,8 @@ def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
             reasons[name] = "the data are sparse"
         elif not sparse and name == "linear":
             reasons[name] = "for sparse data alone"
+        elif name == "topics" and not (sparse and task.view.x.shape[1] > _WIDE):
+            reasons[name] = f"for sparse data of more than {_WIDE} columns"
         elif wide and name in ("products", "splines", "kernel") and asked is None:
             reasons[name] = f"more than {_WIDE} columns"
         elif name in _LIGHTGBM and task.n_p < _FEW and asked is None:
