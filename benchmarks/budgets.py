@@ -53,6 +53,20 @@ def table(n, seed=0):
     return pa.table({name: pa.array(c, from_pandas=True) for name, c in columns.items()})
 
 
+def numbers(n, seed):
+    """20 columns of numbers, 5 of which tell the classes apart, 2 % of the cells missing."""
+    import pyarrow as pa
+
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.3
+    columns = {}
+    for j in range(20):
+        values = rng.standard_normal(n, np.float32) + np.float32(0.8 * (j < 5)) * y
+        values[rng.random(n, np.float32) < 0.02] = np.nan
+        columns[f"x{j}"] = values
+    return pa.table(columns | {"s": (y & (rng.random(n) < 0.4)).astype(np.int8)})
+
+
 def write_table(folder, n):
     import pyarrow.csv
     import pyarrow.parquet
@@ -198,12 +212,8 @@ def run_dask(folder, n):
     from nnpu import BoostedPU
     from nnpu.estimators.on_dask import evaluate_on_dask, predict_on_dask
 
-    names = [*(f"x{j}" for j in range(12)), "s"]
     for number, start in enumerate(range(0, n, BLOCK)):
-        part = table(min(BLOCK, n - start), seed=start).select(names)
-        more = np.random.default_rng(start).normal(size=(8, part.num_rows))
-        for j, column in enumerate(more):
-            part = part.append_column(f"y{j}", [column])
+        part = numbers(min(BLOCK, n - start), seed=start)
         pyarrow.parquet.write_table(part, folder / f"part-{number:04}.parquet")
     with (
         LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
