@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,6 +11,7 @@ import pytest
 import torch
 
 from nnpu.data import ParquetRows, read_table
+from nnpu.data.parquet import check_parquet
 from nnpu.data.streams import read_rows, stream_rows
 from nnpu.parameters import InputError, ParameterError
 
@@ -144,3 +147,13 @@ def test_a_folder_is_streamed_and_read_like_one_table(folder):
         assert np.concatenate(parts).tolist() == values.tolist()
         assert read_rows(folder).columns[name].to_pylist() == values.tolist()
         assert read_table(folder).columns[name].tolist() == values.tolist()
+
+
+def test_columns_of_wide_files_are_compared_in_a_moment(tmp_path):
+    """10,000 columns took 25 s when every name was looked for in a list."""
+    wide = pa.table({f"x{j}": [0.0] for j in range(10_000)})
+    for name in ("a.parquet", "b.parquet"):
+        pq.write_table(wide, tmp_path / name)
+    start = time.process_time()
+    assert len(check_parquet(tmp_path)) == 2
+    assert time.process_time() - start < 5

@@ -70,21 +70,21 @@ def check_parquet(path: str | os.PathLike[str]) -> list[Path]:
 def _same_columns(files: Sequence[Path], footers: Sequence[Any]) -> Any:
     """Return the columns of the first file if those of the others are the same, in any order."""
     schemas = [footer.schema.to_arrow_schema() for footer in footers]
-    first, name_of_first = schemas[0], files[0].name
-    for file, other in zip(files, schemas, strict=True):
-        for name in first.names:
-            if name not in other.names:
+    types = [dict(zip(schema.names, schema.types, strict=True)) for schema in schemas]
+    first, name_of_first = types[0], files[0].name
+    for file, other in zip(files[1:], types[1:], strict=True):
+        for name, mine in first.items():
+            if name not in other:
                 raise InputError(f"{file} has no column {name!r}, which {name_of_first} has.")
-            mine, theirs = first.field(name).type, other.field(name).type
-            if mine != theirs:
+            if mine != other[name]:
                 raise InputError(
-                    f"{file}: column {name!r} is {theirs}, and {mine} in {name_of_first}; write "
-                    "all files of a folder with the same types."
+                    f"{file}: column {name!r} is {other[name]}, and {mine} in {name_of_first}; "
+                    "write all files of a folder with the same types."
                 )
-        extra = [name for name in other.names if name not in first.names]
+        extra = [name for name in other if name not in first]
         if extra:
             raise InputError(f"{file} has a column {extra[0]!r}, which {name_of_first} has not.")
-    return first
+    return schemas[0]
 
 
 class ParquetRows(Rows):

@@ -154,7 +154,8 @@ class ColumnPlan:
         """Yield the columns that are features with their cells, read."""
         used = [column for column in self.columns if column.width]
         for column in used:
-            find_column(column.name, batch.names, batch.source)
+            if column.name not in batch.columns and column.name not in batch.matrices:
+                find_column(column.name, batch.names, batch.source)
         for column in used:
             try:
                 reading = column.read(_cells(batch, column), batch.first, batch.decimal)
