@@ -14,7 +14,6 @@ from scipy.special import expit, logit
 
 from nnpu.boosting import kl_round
 from nnpu.estimators.ensemble.designs import fit_expansion
-from nnpu.estimators.ensemble.member_base import Member, ridge
 from nnpu.estimators.ensemble.member_scorers import (
     BoostedScorer,
     ForestScorer,
@@ -25,6 +24,7 @@ from nnpu.estimators.ensemble.member_scorers import (
     bumps,
 )
 from nnpu.estimators.ensemble.sparse_members import SparseLinear, Topics, fullest
+from nnpu.estimators.ensemble.task import Member, ridge
 from nnpu.estimators.forest import Forest
 
 if TYPE_CHECKING:

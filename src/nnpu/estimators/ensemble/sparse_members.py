@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import expit, logit
 
 from nnpu.boosting import kl_round
-from nnpu.estimators.ensemble.member_base import Member, ridge
 from nnpu.estimators.ensemble.member_scorers import Scorer, SparseScorer
+from nnpu.estimators.ensemble.task import Member, ridge
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
