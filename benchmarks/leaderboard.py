@@ -53,20 +53,11 @@ def ours(name: str, **options: Any) -> Callable[[Data], Answer]:
             prior, sampling=data["sampling"], random_state=data["seed"], **options, **extra
         ).fit(x, data["s"])
         if name == "EnsemblePU":
-            data["members"] = member_scores(model, test)
+            found = model.member_scores(test)  # each cut where its probability is one half
+            data["members"] = {member: (scores, scores > 0) for member, scores in found.items()}
         return model.decision_function(test), model.predict(test) == 1
 
     return run
-
-
-def member_scores(model: Any, test: Any) -> dict[str, Answer]:
-    """Return what each member of an ensemble says of the test rows, cut at its probability 1/2."""
-    from nnpu.estimators.ensemble.member_scorers import View
-
-    view = View(model.columns_.transform(test), model.design_)
-    fitted = zip(model._names, model.scorers_, model._calibrations, strict=True)
-    scores = {name: slope * one.scores(view) + start for name, one, (slope, start) in fitted}
-    return {name: (log_odds, log_odds > 0) for name, log_odds in scores.items()}
 
 
 # Plain baselines: a classifier of P against U, cut at the prior.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,9 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 from nnpu import EnsemblePU, load
 from nnpu.estimators.ensemble import threads as module
 from nnpu.estimators.ensemble.designs import fit_dense, fit_expansion
-from nnpu.estimators.ensemble.members import MEMBERS
+from nnpu.estimators.ensemble.member_scorers import View
+from nnpu.estimators.ensemble.members import MEMBERS, down_sampled
+from nnpu.estimators.ensemble.task import Task
 from nnpu.estimators.ensemble.trials import make_folds
 from nnpu.estimators.ensemble.weights import find_weights
 from nnpu.parameters import InputError, ParameterError
@@ -456,6 +459,63 @@ def test_equal_rows_are_in_the_same_fold():
         assert 0 < s[rest].sum() < len(rest)
 
 
+def test_a_hold_out_of_many_rows_has_a_thousand_labelled_ones():
+    """Of 250,000 rows 5,000 are labelled: 50,000 rows are enough. With 3,000 there are folds."""
+    x = np.arange(250_000.0, dtype=np.float32)[:, None]
+    s = np.zeros(len(x), dtype=np.int8)
+    s[::50] = 1
+    ((fitted_rows, rest),) = make_folds(x, s, 0).parts
+    assert s[rest].sum() >= 990  # a draw of 50,000 rows, a fiftieth of them labelled
+    assert len(rest) == 50_000
+    assert not set(fitted_rows) & set(rest)
+    s[150_000:] = 0
+    assert len(make_folds(x, s, 0).parts) == 3
+
+
+def test_trees_that_draw_as_many_of_u_as_of_p_know_no_shares():
+    """Noise: the mean share of P in the leaves is one half, though P is one row in fifty."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(0, 1, (2040, 3)).astype(np.float32)
+    s = np.repeat([1, 0], [40, 2000]).astype(np.int8)
+    task = Task(View(x, None), s, (), "two-sample", 0, 1, 40)
+    forest = down_sampled(task, 50, leaf=5, splitter="best")
+    assert forest.scores(rng.normal(0, 1, (500, 3)).astype(np.float32)).mean() == pytest.approx(
+        0.5, abs=0.06
+    )
+    again = down_sampled(replace(task, n_jobs=2), 50, leaf=5, splitter="best")
+    np.testing.assert_array_equal(forest.scores(x), again.scores(x))
+
+
+def test_answered_rows_are_drawn_by_their_weight():
+    """One row of U was answered yes and counts half of P: trees give its place more than half."""
+    x = np.repeat([0.0, 1.0, 2.0], [10, 100, 1])[:, None].astype(np.float32)
+    s = np.repeat([1, 0], [10, 101]).astype(np.int8)
+    answers = np.zeros(111)
+    answers[[10, 110]] = -1.0, 1.0
+    task = Task(View(x, None), s, (), "two-sample", 0, 1, 10, answers=answers, eta=0.5)
+    known = down_sampled(task, 100, leaf=1, splitter="best").scores(x[-1:])
+    assert known[0] > 0.9
+    plain = down_sampled(replace(task, eta=0.0), 100, leaf=1, splitter="best").scores(x[-1:])
+    assert plain[0] < 0.5
+
+
+def test_few_positives_leave_the_members_their_shares():
+    """With 20 positives the weights keep 20² / (20² + 200²) < 1 % of what the data say."""
+    s = np.repeat([1, 0], [20, 200]).astype(np.int8)
+    z = np.random.default_rng(0).normal(0, 1, (2, 220))
+    shares = np.array([3.0, 1.0])
+    found = find_weights(z, s, shares, 0.3, "two-sample")
+    np.testing.assert_allclose(found, [0.75, 0.25], atol=0.01)
+
+
+def test_the_members_scores_make_the_ensembles(fitted):
+    clf, _, _, test, _ = fitted
+    each = clf.member_scores(test)
+    weights = {row["name"]: row["weight"] for row in clf.members_}
+    mean = sum(weights[name] / (1 + np.exp(-log_odds)) for name, log_odds in each.items())
+    np.testing.assert_allclose(np.log(mean / (1 - mean)), clf.decision_function(test), atol=1e-4)
+
+
 def test_the_weights_are_the_least_of_the_risk_on_a_fine_grid():
     """Two members: the objective of the docstring on a thousand weights, before the shrinkage."""
     rng = np.random.default_rng(0)
@@ -465,7 +525,7 @@ def test_the_weights_are_the_least_of_the_risk_on_a_fine_grid():
     grid = np.linspace(0, 1, 1001)
     mixed = grid[:, None] * q[0] + (1 - grid[:, None]) * q[1]
     risk = mixed[:, s == 0].mean(axis=1) - prior * np.log(mixed[:, s == 1]).mean(axis=1)
-    found = find_weights(z, s, prior=prior, sampling="two-sample")
+    found = find_weights(z, s, np.ones(2), prior, "two-sample")
     share = 400**2 / (400**2 + 200**2)
     assert found[0] == pytest.approx(share * grid[risk.argmin()] + (1 - share) / 2, abs=2e-3)
     assert found.sum() == pytest.approx(1)

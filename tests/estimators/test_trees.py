@@ -158,6 +158,20 @@ def test_the_forest_of_extra_trees_gives_their_mean_share(table):
     assert len(stored_forest(forest.arrays(), x.shape[1]).roots) == 7
 
 
+def test_gaps_go_where_scikit_learn_sends_them(table):
+    """In columns that had gaps in the fit, and in one that had none."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    x, _, y = table
+    x = x.astype(np.float32)
+    x[::9, 0] = np.nan
+    x[y == 1, 1] = np.nan
+    model = RandomForestClassifier(9, random_state=0).fit(x, y == 1)
+    x[::5] = np.nan
+    forest = Forest.from_sklearn(model.estimators_)
+    np.testing.assert_allclose(forest.scores(x), model.predict_proba(x)[:, 1], rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     "damage",
     [{"category": np.int32([0])}, {"goes_left": np.zeros((0, 3), bool)}, {"goes_left": None}],

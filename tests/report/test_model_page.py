@@ -46,7 +46,10 @@ def test_models_are_listed_by_weight_and_one_that_was_not_tried_has_no_figure(ro
     text = render(model_page(clf, found, title="Report"))
     table = text[text.index("Models that were tried") :]
     table = table[: table.index("</table>")]
-    cells = [re.findall(r"<t[dh][^>]*>([^<]*)<", line) for line in table.split("<tr>")[2:]]
+    together, *cells = [
+        re.findall(r"<t[dh][^>]*>([^<]*)<", line) for line in table.split("<tr>")[2:]
+    ]
+    assert together[0] == "all together"
     weights = [float(line[1]) for line in cells]
     assert weights == sorted(weights, reverse=True)
     assert {line[0] for line in cells if line[2] == "–"} == set(untried)  # noqa: RUF001

@@ -110,7 +110,7 @@ class Forest:
                     "threshold": np.where(leaf, 0.0, tree.threshold),
                     "left": np.where(leaf, node, first + tree.children_left),
                     "right": np.where(leaf, node, first + tree.children_right),
-                    "nan_left": np.zeros(n),
+                    "nan_left": tree.missing_go_to_left,
                     "value": np.where(leaf, share / len(trees), 0.0),
                 }
             )

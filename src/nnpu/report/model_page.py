@@ -204,7 +204,7 @@ def _prior_words(classifier: BasePUClassifier, found: Evaluation | None) -> str:
     return f"{classifier.prior_:.3f}"
 
 
-def _compared(classifier: BasePUClassifier) -> list[Section]:
+def _compared(classifier: Any) -> list[Section]:
     """The members of an ensemble, if it is one."""
     members = getattr(classifier, "members_", None)
     if not members:
@@ -214,18 +214,22 @@ def _compared(classifier: BasePUClassifier) -> list[Section]:
             str(member["name"]),
             f"{member['weight']:.2f}",
             number(member["auc"] if member["seconds"] else math.nan),  # else it was not tried
+            _share(member["aside"]),
             str(member["reason"]) or "used",
         ]
         for member in sorted(members, key=lambda member: -member["weight"])
     ]
+    rows.insert(0, ["all together", "", "", _share(classifier.aside_), ""])
     words = (
         "The score is a weighted mean of these models. AUC says how well each tells labelled from "
-        "unlabelled rows that it was not fitted to; since some unlabelled rows are positive, it "
-        "cannot reach 1."
+        "unlabelled rows that it was not fitted to, in folds and on the rows that were set aside; "
+        "since some unlabelled rows are positive, it cannot reach 1."
     )
-    return [
-        models_section(["Model", "Weight", "AUC, labelled against unlabelled", ""], rows, words)
-    ]
+    return [models_section(["Model", "Weight", "AUC in folds", "AUC set aside", ""], rows, words)]
+
+
+def _share(value: float | None) -> str:
+    return number(math.nan if value is None else value)
 
 
 def _judged(

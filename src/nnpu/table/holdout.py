@@ -138,6 +138,8 @@ def judge(
         What to say.
     """
     scores = classifier.decision_function(features)
+    if (compare := getattr(classifier, "_compare", None)) is not None:
+        compare(features, s)
     found, lines = None, []
     try:
         found = evaluate(classifier, s, scores, names, images)

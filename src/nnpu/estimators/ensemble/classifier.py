@@ -13,6 +13,7 @@ from scipy.special import expit, logit
 from sklearn.utils.validation import (
     assert_all_finite,
     check_consistent_length,
+    check_is_fitted,
     column_or_1d,
     validate_data,
 )
@@ -35,8 +36,8 @@ from nnpu.estimators.ensemble.members import MEMBERS
 from nnpu.estimators.ensemble.rules import excluded
 from nnpu.estimators.ensemble.task import Task
 from nnpu.estimators.ensemble.threads import count_jobs, in_threads
-from nnpu.estimators.ensemble.trials import Folds, Trial, make_folds, p_against_u, refit, try_member
-from nnpu.estimators.ensemble.weights import calibrated, find_weights
+from nnpu.estimators.ensemble.trials import Folds, Trial, make_folds, refit, try_member
+from nnpu.estimators.ensemble.weights import calibrated, find_weights, p_against_u
 from nnpu.parameters import InputError, ParameterError, check_choice, check_count, shown
 from nnpu.terminal import status
 
@@ -89,8 +90,11 @@ class EnsemblePU(BasePUClassifier):
         As in `BasePUClassifier`. The probabilities are calibrated, and the threshold is the most
         accurate one, both by out-of-fold scores.
     members_ : list of dict
-        A row per member: ``name``, ``weight``, ``auc`` (out of fold, P against U), ``seconds``, and
-        ``reason``, why it was left out (empty if it was not).
+        A row per member: ``name``, ``weight``, ``auc`` (out of fold, P against U), ``aside`` (the
+        same on rows that `TablePU` set aside), ``seconds``, and ``reason``, why it was left out
+        (empty if it was not).
+    aside_ : float or None
+        The AUC of all members together on these rows.
     levels_ : dict
         The levels of each column of words.
 
@@ -210,14 +214,12 @@ class EnsemblePU(BasePUClassifier):
         if sp.issparse(X) and self.categories_:
             raise InputError("A sparse matrix has no category columns; one-hot columns do as well.")
         self.columns_ = fit_columns(X, self.categories_, _OWNER)
-        used = (
-            np.arange(len(codes)) if self.sampling == "one-sample" else np.flatnonzero(codes >= 0)
-        )
+        used = np.flatnonzero((codes >= 0) | (self.sampling == "one-sample"))
         x = self.columns_.transform(X if len(used) == len(codes) else X[used])
         s = (codes[used] == 1).astype(np.int8)
         self.design_: Dense | None = None
         if not sp.issparse(x):
-            self.design_ = fit_dense(_some(x, seed), np.array(self.categories_, dtype=np.int32))
+            self.design_ = fit_dense(x, np.array(self.categories_, dtype=np.int32))
         n_folds = None if isinstance(self.n_folds, str) else self.n_folds
         groups = None if self._groups is None else self._groups[used]
         folds = make_folds(x, s, seed, n_folds, groups)
@@ -241,15 +243,10 @@ class EnsemblePU(BasePUClassifier):
         trial = try_member(MEMBERS[name], task, folds)
         trials.append(trial)
         if trial.reason:
-            warnings.warn(
-                f"The member {name!r} of {_OWNER} is left out: it {trial.reason}.",
-                UserWarning,
-                stacklevel=2,
-            )
-        self._say(
-            f"{name}: {trial.reason or f'AUC of P against U {trial.auc:.3f}'}, "
-            f"{trial.seconds:.1f} s out of fold"
-        )
+            words = f"The member {name!r} of {_OWNER} is left out: it {trial.reason}."
+            warnings.warn(words, UserWarning, stacklevel=2)
+        found = trial.reason or f"AUC of P against U {trial.auc:.3f}"
+        self._say(f"{name}: {found}, {trial.seconds:.1f} s out of fold")
 
     def _say(self, text: str) -> None:
         if self.verbose > 1:
@@ -299,44 +296,45 @@ class EnsemblePU(BasePUClassifier):
             self.calibration_, self.threshold_ = reviewed.corrected(
                 self.calibration_, log_odds, task.answers[folds.held_out]
             )
+        self.aside_: float | None = None
         self.scorers_: list[Scorer] = []
         for trial in used:
             self._say(f"{trial.member.name}: fitted to all rows")
             self.scorers_.append(refit(trial, task))
         status("")
-        weights = iter(self._weights)
-        order = list(MEMBERS)
+        self._names = [trial.member.name for trial in used]
+        weights = dict(zip(self._names, self._weights.tolist(), strict=True))
+        tried = [*used, *(trial for trial in trials if trial.reason)]
+        tried.sort(key=lambda trial: list(MEMBERS).index(trial.member.name))
         self.members_: list[dict[str, Any]] = [
             {
                 "name": trial.member.name,
-                "weight": 0.0 if trial.reason else float(next(weights)),
+                "weight": weights.get(trial.member.name, 0.0),
                 "auc": trial.auc,
+                "aside": None,
                 "seconds": trial.seconds,
                 "reason": trial.reason,
             }
-            for trial in [*used, *(trial for trial in trials if trial.reason)]
+            for trial in tried
         ]
-        self._names = [trial.member.name for trial in used]
-        self.members_.sort(key=lambda row: order.index(row["name"]))
 
     def _combine(self, used: list[Trial], s: NDArray[np.int8]) -> NDArray[np.float64]:
         """Calibrate each member out of fold, weigh them, and return the log-odds of the mixture."""
         self._calibrations = np.array(
             [calibrated(trial.scores, s, self.prior_, self.sampling) for trial in used]
         )
-        scores = np.array([trial.scores for trial in used])
-        log_odds = self._calibrations[:, :1] * scores + self._calibrations[:, 1:]
-        self._weights = find_weights(log_odds, s, prior=self.prior_, sampling=self.sampling)
-        return self._log_odds(scores)
+        log_odds = self._calibrated(np.array([trial.scores for trial in used]))
+        shares = np.array([trial.member.share for trial in used])
+        self._weights = find_weights(log_odds, s, shares, self.prior_, self.sampling)
+        return self._mixed(log_odds)
 
-    def _log_odds(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the log-odds of the weighted mean of the members' posteriors.
+    def _calibrated(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(self._calibrations[:, :1] * scores + self._calibrations[:, 1:])
 
-        `scores` has the shape (n_members, n).
-        """
-        posteriors = expit(self._calibrations[:, :1] * scores + self._calibrations[:, 1:])
-        mixed: NDArray[np.float64] = logit(np.clip(self._weights @ posteriors, _SURE, 1 - _SURE))
-        return mixed
+    def _mixed(self, log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log-odds of the weighted mean of the posteriors, shape (n_members, n)."""
+        mean = self._weights @ expit(log_odds)
+        return np.asarray(logit(np.clip(mean, _SURE, 1 - _SURE)))
 
     def _finish(self, log_odds: NDArray[np.float64], s: NDArray[np.int8]) -> None:
         """Calibrate the mixture and cut where least can be lost; say so if nothing was learned.
@@ -349,14 +347,12 @@ class EnsemblePU(BasePUClassifier):
         if self.prior_estimate_ is not None:
             from nnpu.calibration.least_regret import cut_priors, least_regret_cut
 
-            population = log_odds if self.sampling == "one-sample" else log_odds[s == 0]
+            labelled, population = 0.0, log_odds[s == 0]
+            if self.sampling == "one-sample":
+                labelled, population = float(s.mean()), log_odds
             low, high, *guards = (
                 ScoreCalibration(*calibrated(log_odds, s, prior, self.sampling))
-                for prior in cut_priors(
-                    self.prior_,
-                    self.prior_estimate_,
-                    s.mean() if self.sampling == "one-sample" else 0.0,
-                )
+                for prior in cut_priors(self.prior_, self.prior_estimate_, labelled)
             )
             self.threshold_ = least_regret_cut(population, low, high, tuple(guards))
         if p_against_u(log_odds, s) <= 0.5:
@@ -372,9 +368,25 @@ class EnsemblePU(BasePUClassifier):
         return np.concatenate([np.zeros(0, np.float32), *parts])
 
     def _block_scores(self, X: Any) -> NDArray[np.float32]:
+        return self._mixed(self._by_member(X)).astype(np.float32)
+
+    def _by_member(self, X: Any) -> NDArray[np.float64]:
+        """Return the calibrated log-odds of each member, shape (n_members, n)."""
         view = View(self.columns_.transform(X), self.design_)
-        scores = np.array([scorer.scores(view) for scorer in self.scorers_])
-        return self._log_odds(scores).astype(np.float32)
+        return self._calibrated(np.array([scorer.scores(view) for scorer in self.scorers_]))
+
+    def member_scores(self, X: Any) -> dict[str, NDArray[np.float64]]:
+        """Return what each member says of the rows `X`: its calibrated log-odds."""
+        check_is_fitted(self)
+        return dict(zip(self._names, self._by_member(self._validate(X)), strict=True))
+
+    def _compare(self, X: Any, s: NDArray[np.int8]) -> None:
+        """Note how each member, and all together, rank rows that were set aside."""
+        scores, of_p = self.member_scores(X), (s == 1).astype(np.int8)
+        for row in self.members_:
+            if row["name"] in scores:
+                row["aside"] = p_against_u(scores[row["name"]], of_p)
+        self.aside_ = p_against_u(self._mixed(np.array(list(scores.values()))), of_p)
 
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         tensors, fitted = super()._state()
@@ -386,10 +398,3 @@ class EnsemblePU(BasePUClassifier):
 
         super()._restore(tensors, fitted, module)
         unpack(self, tensors, fitted)
-
-
-def _some(x: NDArray[np.float32], seed: int) -> NDArray[np.float32]:
-    """Return at most 100,000 rows, from which the designs are fitted."""
-    if len(x) <= 100_000:
-        return x
-    return x[np.sort(np.random.default_rng(seed).permutation(len(x))[:100_000])]

@@ -21,6 +21,7 @@ __all__ = ["Dense", "Expansion", "fit_dense", "fit_expansion"]
 _TAIL = 0.002  # of each end of a column is cut off: one value of 1e30 must not set the scale
 _LEAST_SHARE = 1e-3  # of the rows that a category or a gap needs for a column of its own
 _MOST_LEVELS = 50  # categories of one column that get one
+_ENOUGH = 100_000  # rows that a design is fitted to
 _MOST_PRODUCTS = 300  # columns of squares and products
 _MOST_HINGES = 200  # columns of hinges, as far as two for each number allow
 
@@ -78,6 +79,7 @@ def fit_dense(x: NDArray[np.float32], categories: NDArray[np.int32]) -> Dense:
     >>> fit_dense(x, np.int32([1])).transform(x).shape
     (4, 4)
     """
+    x = x[:: max(1, -(-len(x) // _ENOUGH))]
     gaps = np.isnan(x)
     numeric = np.setdiff1d(np.arange(x.shape[1]), categories).astype(np.int32)
     least = max(1.0, _LEAST_SHARE * len(x))

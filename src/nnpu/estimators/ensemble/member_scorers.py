@@ -148,14 +148,14 @@ class BoostedScorer:
 
 @dataclass(frozen=True, eq=False)
 class ForestScorer:
-    """The log-odds of the mean share of positives in the leaves of randomised trees."""
+    """The log-odds of the mean share of P in the leaves of trees over columns with gaps."""
 
     kind: ClassVar[str] = "forest"
     forest: Forest
 
     def scores(self, view: View) -> NDArray[np.float64]:
         """Return the log-odds, cut off where the trees are all but sure."""
-        share = np.clip(self.forest.scores(view.dense, n_threads=1), _SURE, 1 - _SURE)
+        share = np.clip(self.forest.scores(view.x, n_threads=1), _SURE, 1 - _SURE)
         odds: NDArray[np.float64] = logit(share)
         return odds
 

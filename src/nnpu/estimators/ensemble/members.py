@@ -25,19 +25,24 @@ from nnpu.estimators.ensemble.member_scorers import (
 )
 from nnpu.estimators.ensemble.sparse_members import SparseLinear, Topics, fullest
 from nnpu.estimators.ensemble.task import Member, ridge
+from nnpu.estimators.ensemble.weights import p_against_u
 from nnpu.estimators.forest import Forest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from nnpu.estimators.ensemble.task import Task
 
-__all__ = ["MEMBERS", "Member"]
+__all__ = ["MEMBERS", "Member", "down_sampled"]
 
 _FOR_THREADS = 50_000  # rows from which LightGBM uses more than one thread
 _FEW = 2500  # positives up to which boosted trees are small
 _MANY_NUMBERS = 32  # columns from which narrow kernels are tried
 _MOST_FILLED = 2000  # sparse columns that trees look at: rare words cost time and split little
+_FEW_FOR_LEAVES = 40  # positives from which the size of leaves is chosen
+_OF_EACH = 2000  # rows of P, and of U, that a tree is grown from
 _STEP = 10  # boosting rounds between two looks at the held-out loss
 
 
@@ -83,7 +88,7 @@ class _Kernel(Member):
     name = "kernel"
     most_rows = 20_000
     centres = 200
-    grid = ((0.25, 0.3), (1.0, 0.3), (1.0, 0.03))
+    grid = ((0.5, 0.3), (1.0, 0.3), (1.0, 0.03))
 
     def settings(self, task: Task) -> int:
         design = task.view.design
@@ -120,32 +125,93 @@ def _bump_columns(
     return values @ root, root
 
 
-class _ExtraTrees(Member):
-    """Extremely randomised trees of P against U; a leaf holds the weight of three positives."""
+class _Forest(Member):
+    """Trees, each grown from as many rows of U as of P: down-sampled, as ecologists do.
 
-    name = "extra-trees"
+    The settings are the least rows of a leaf; the best rank held-out rows best.
+    """
+
+    name = "forest"
+    share = 3.0
     most_rows = 20_000
-    trees, trees_of_many = 60, 40  # 100 are no better, and scoring takes as long as there are trees
-    leaf = 3.0
-    most_leaves = 2000
+    trees = (200, 100, 40)  # of few positives, of some, of many: scoring takes time
+    trees_in_folds = 40  # scores out of fold only choose, weigh and calibrate
+    leaves = (1, 10)
+    splitter = "best"
+
+    def settings(self, task: Task) -> int:
+        return len(self.leaves) if task.size >= _FEW_FOR_LEAVES else 1
 
     def fit(self, task: Task) -> list[Scorer]:
-        from sklearn import config_context
-        from sklearn.ensemble import ExtraTreesClassifier
+        leaves = self.leaves[: self.settings(task)]
+        return [self._grow(task, leaf, self.trees_in_folds) for leaf in leaves]
 
-        few = task.n_p == task.size < _FEW  # scores out of fold only weigh and calibrate
+    def fit_one(self, task: Task, setting: int) -> Scorer:
+        n_trees = self.trees[int(np.searchsorted([_FEW // 10, _FEW], task.size, "right"))]
+        return self._grow(task, self.leaves[setting], n_trees)
+
+    def held_out_loss(
+        self, scores: NDArray[np.float64], s: NDArray[np.int8], prior: float, sampling: str
+    ) -> float:
+        """Return minus the AUC of P against U: the log-odds of leaves of one row mean little."""
+        return -p_against_u(scores, s)
+
+    def _grow(self, task: Task, leaf: int, n_trees: int) -> Scorer:
         task = task.at_most(self.most_rows)
-        rows, s, weights = task.weighted()
-        share = max(self.leaf / (2 * task.n_p), 1 / self.most_leaves)
-        model = ExtraTreesClassifier(
-            self.trees if few else self.trees_of_many,
-            min_weight_fraction_leaf=min(share, 0.1),
-            n_jobs=task.n_jobs,
-            random_state=task.seed,
+        return ForestScorer(down_sampled(task, n_trees, leaf=leaf, splitter=self.splitter))
+
+
+class _ExtraTrees(_Forest):
+    """The same with splits at random."""
+
+    name = "extra-trees"
+    share = 1.0
+    trees = (100, 60, 40)
+    splitter = "random"
+
+
+def down_sampled(task: Task, n_trees: int, *, leaf: int, splitter: str) -> Forest:
+    """Grow trees that tell P from U, each from a draw with replacement of both.
+
+    Parameters
+    ----------
+    task : Task
+        Rows are drawn by the weights of `Task.weighted`.
+    n_trees, leaf : int
+        How many trees, and the least rows of a leaf.
+    splitter : {"best", "random"}
+        How a split is chosen among those of √d columns.
+    """
+    from joblib import Parallel, delayed
+    from sklearn import config_context
+    from sklearn.tree import DecisionTreeClassifier
+
+    rows, s, weights = task.weighted()
+    x, n = task.view.x[rows], min(task.n_p, _OF_EACH)
+    sides = [_sampler(np.flatnonzero(s == label), weights) for label in (1, 0)]
+
+    def grown(generator: np.random.Generator) -> Any:
+        drawn = np.concatenate([draw(generator, n) for draw in sides])
+        tree = DecisionTreeClassifier(
+            splitter=splitter,
+            max_features="sqrt",
+            min_samples_leaf=leaf,
+            random_state=int(generator.integers(1 << 31)),
         )
-        with config_context(skip_parameter_validation=True, assume_finite=True):  # tree by tree
-            model.fit(task.view.dense[rows], s, sample_weight=weights)
-        return [ForestScorer(Forest.from_sklearn(model.estimators_))]
+        with config_context(skip_parameter_validation=True):
+            return tree.fit(x[drawn], s[drawn])
+
+    run = Parallel(task.n_jobs, prefer="threads")
+    generators = np.random.default_rng(task.seed).spawn(n_trees)
+    return Forest.from_sklearn(run(delayed(grown)(one) for one in generators))
+
+
+def _sampler(
+    rows: NDArray[np.intp], weights: NDArray[np.float64]
+) -> Callable[[np.random.Generator, int], NDArray[np.intp]]:
+    """Return a function that draws rows with replacement, by their weights."""
+    total = np.cumsum(weights[rows])
+    return lambda rng, n: rows[np.searchsorted(total, rng.random(n) * total[-1])]
 
 
 class _Boosted(Member):
@@ -221,6 +287,7 @@ class _Boosted(Member):
             "min_data_in_leaf": 1,
             "min_sum_hessian_in_leaf": self.least_weight,
             "lambda_l2": self.ridge,
+            "feature_fraction": 0.5 if isinstance(task.view.x, np.ndarray) else 1.0,
             "min_data_per_group": 20,
             # Threads that wait for each other cost more than they bring where rows are few.
             "num_threads": task.n_jobs if len(task.s) >= _FOR_THREADS else 1,
@@ -297,6 +364,7 @@ MEMBERS: dict[str, Member] = {
         _Kernel(),
         SparseLinear(),
         Topics(),
+        _Forest(),
         _ExtraTrees(),
         _Contrast(),
         _KL(),

@@ -38,7 +38,14 @@ _DENSE = {
     "level_column": np.int32,
     "level_code": np.float32,
 }
-_MEMBER = {"name": str, "weight": float, "auc": float, "seconds": float, "reason": str}
+_MEMBER = {
+    "name": str,
+    "weight": float,
+    "auc": float,
+    "aside": float | None,
+    "seconds": float,
+    "reason": str,
+}
 
 
 def unpack(
@@ -53,6 +60,8 @@ def unpack(
     classifier.categories_ = tuple(_count(i, d) for i in fitted["categories"])
     classifier.levels_ = {_count(i, d): _levels(levels) for i, levels in fitted["levels"]}
     classifier.design_ = _design(tensors, d)
+    classifier.aside_ = fitted["aside"]
+    _need(isinstance(classifier.aside_, float | None))
     classifier.members_ = [_member(row) for row in fitted["members"]]
     pairs = [(name, kind) for name, kind in fitted["kinds"]]
     classifier._names = [name for name, _ in pairs]
@@ -162,7 +171,7 @@ def _boosted(arrays: Mapping[str, NDArray[Any]], design: Dense | None, d: int) -
 
 
 def _forest(arrays: Mapping[str, NDArray[Any]], design: Dense | None, d: int) -> ForestScorer:
-    return ForestScorer(stored_forest(dict(arrays), _size(design)))
+    return ForestScorer(stored_forest(dict(arrays), d))
 
 
 def _sparse(arrays: Mapping[str, NDArray[Any]], design: Dense | None, d: int) -> SparseScorer:

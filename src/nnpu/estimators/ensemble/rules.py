@@ -19,6 +19,7 @@ __all__ = ["excluded"]
 
 _WIDE = 500  # dense columns beyond which squares, hinges and kernels are not worth their time
 _FEW = 20  # positives below which boosted trees find no split that they may make
+_MANY = 2500  # positives from which one forest is enough: scoring takes as long as there are trees
 _LIGHTGBM = frozenset({"small-trees", "boosted-kl"})
 
 
@@ -34,12 +35,14 @@ def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
             reasons[name] = "LightGBM cannot be loaded here"
         elif sparse and member.needs_dense:
             reasons[name] = "the data are sparse"
-        elif not sparse and name == "linear":
+        elif not sparse and (name == "linear" or (name == "small-trees" and asked is None)):
             reasons[name] = "for sparse data alone"
         elif name == "topics" and not (sparse and task.view.x.shape[1] > _WIDE):
             reasons[name] = f"for sparse data of more than {_WIDE} columns"
         elif wide and name in ("products", "splines", "kernel") and asked is None:
             reasons[name] = f"more than {_WIDE} columns"
+        elif name == "extra-trees" and task.n_p >= _MANY and asked is None:
+            reasons[name] = f"{_MANY:,} positives or more"
         elif name in _LIGHTGBM and task.n_p < _FEW and asked is None:
             reasons[name] = f"fewer than {_FEW} positives"
     return reasons

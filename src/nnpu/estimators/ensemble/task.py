@@ -105,6 +105,7 @@ class Member(ABC):
     needs_prior = False
     needs_dense = True
     most_rows = 1 << 60
+    share = 1.0  # of the mean, where positives are too few to weigh members by
 
     @abstractmethod
     def fit(self, task: Task) -> list[Scorer]:
@@ -113,6 +114,10 @@ class Member(ABC):
     def settings(self, task: Task) -> int:
         """Return how many settings there are."""
         return 1
+
+    def fit_one(self, task: Task, setting: int) -> Scorer:
+        """Return the scorer of one setting."""
+        return self.fit(task)[setting]
 
     def scores(self, fitted: list[Scorer], view: View) -> NDArray[np.float64]:
         """Return the scores of rows under each setting, shape (n_settings, n)."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.stats import rankdata
 
 from nnpu.data.folds import PUStratifiedKFold
+from nnpu.estimators.ensemble.weights import p_against_u
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from nnpu.estimators.ensemble.members import Member
     from nnpu.estimators.ensemble.task import Task
 
-__all__ = ["Folds", "Trial", "make_folds", "p_against_u", "refit", "try_member"]
+__all__ = ["Folds", "Trial", "make_folds", "refit", "try_member"]
 
 _FEW, _MANY = 30_000, 200_000  # rows up to which there are five folds, and three
 _HELD_OUT = 50_000  # rows that are set aside of more than that
-_LABELLED = 1_000  # of them, at least, in all rows
+_LABELLED = 1_000  # of them that are labelled, at least
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ def make_folds(
 ) -> Folds:
     """Deal the rows: five folds up to 30,000 rows, three up to 200,000, then one hold-out.
 
-    With fewer than 1,000 labelled rows there are three folds however many rows there are: a part
-    of so few would weigh and calibrate nothing.
+    The hold-out has 50,000 rows, or as many as it takes for 1,000 labelled ones. Where a fifth of
+    the rows has fewer, there are three folds however many rows there are.
 
     There are no more folds than rows of P or of U, and at least two. Rows of a group are in one
     fold; without groups, equal rows are.
@@ -84,7 +84,7 @@ def make_folds(
         )
     groups = _equal_rows(x) if groups is None else groups
     n_groups = n if groups is None else np.unique(groups).size
-    single = n_folds is None and n > _MANY and n_p >= _LABELLED
+    single = n_folds is None and n > _MANY and n_p >= 5 * _LABELLED
     wanted = n_folds or (5 if n <= _FEW or single else 3)
     wanted = min(wanted, n_p, n - n_p, n_groups)
     parts: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []
@@ -93,9 +93,8 @@ def make_folds(
         parts = [(a, b) for a, b in dealt if 0 < s[a].sum() < len(a)]
     if single:
         fitted, rest = parts[0]
-        if len(rest) > _HELD_OUT:
-            chosen = np.random.default_rng(seed).permutation(len(rest))[:_HELD_OUT]
-            rest = rest[np.sort(chosen)]
+        size = max(_HELD_OUT, -(-_LABELLED * n // n_p))
+        rest = np.sort(np.random.default_rng(seed).permutation(rest)[:size])
         parts = [(fitted, rest)]
     held_out = np.sort(np.concatenate([np.zeros(0, np.intp), *(b for _, b in parts)]))
     if not 0 < s[held_out].sum() < len(held_out):
@@ -155,29 +154,21 @@ def refit(trial: Trial, task: Task) -> Scorer:
     start = time.perf_counter()
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        scorer = trial.member.fit(task)[trial.setting]
+        scorer = trial.member.fit_one(task, trial.setting)
     trial.seconds += time.perf_counter() - start
     return scorer
-
-
-def p_against_u(scores: NDArray[np.float64], s: NDArray[np.int8]) -> float:
-    """Return the chance that a row of P scores more than one of U, ties counting one half.
-
-    >>> p_against_u(np.array([3.0, 1.0, 2.0]), np.int8([1, 0, 0]))
-    1.0
-    """
-    n_p, ranks = int(s.sum()), rankdata(scores)
-    n_u = len(s) - n_p
-    return float((ranks[s == 1].sum() - n_p * (n_p + 1) / 2) / (n_p * n_u))
 
 
 def _equal_rows(x: Any) -> NDArray[np.intp] | None:
     """Return a number for each row, equal for equal rows; None if all rows differ."""
     if sp.issparse(x):
         spans = zip(x.indptr[:-1], x.indptr[1:], strict=True)
-        keys = (x.indices[i:j].tobytes() + x.data[i:j].tobytes() for i, j in spans)
-    else:
-        keys = (row.tobytes() for row in np.ascontiguousarray(x))
-    numbers: dict[bytes, int] = {}
-    groups = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
-    return None if len(numbers) == len(groups) else groups
+        rows = ((x.indices[i:j].tobytes(), x.data[i:j].tobytes()) for i, j in spans)
+        keys = np.array([hash(row) for row in rows], dtype=np.int64)
+    else:  # sums of the columns' bits times odd numbers, modulo 2^64
+        odd = np.random.default_rng(0).integers(1, 1 << 63, x.shape[1], dtype=np.uint64) | 1
+        keys = np.zeros(len(x), dtype=np.uint64)
+        for j, number in enumerate(odd):
+            keys += np.ascontiguousarray(x[:, j], np.float32).view(np.uint32) * number
+    values, groups = np.unique(keys, return_inverse=True)
+    return None if len(values) == len(groups) else groups

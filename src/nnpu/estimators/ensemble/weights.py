@@ -7,25 +7,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
+from scipy.stats import rankdata
 
 from nnpu.calibration import fit_calibration
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["calibrated", "find_weights"]
+__all__ = ["calibrated", "find_weights", "p_against_u"]
 
 _LEAST_SLOPE = 0.1  # of a calibration, for scores with standard deviation 1
 _SHRINK = 200  # positives at which the data and the equal weights count the same
 
 
 def find_weights(
-    log_odds: NDArray[np.float64], s: NDArray[np.int8], *, prior: float, sampling: str
+    log_odds: NDArray[np.float64],
+    s: NDArray[np.int8],
+    shares: NDArray[np.float64],
+    prior: float,
+    sampling: str,
 ) -> NDArray[np.float64]:
     """Return weights on the simplex for members whose calibrated log-odds are given.
 
     They minimise the KL risk of the mixture of posteriors, −π mean_P log Σ w_k q_k + mean_X
-    Σ w_k q_k, which is convex, and are then drawn towards equal ones: they keep
+    Σ w_k q_k, which is convex, and are then drawn towards `shares`: they keep
     n_p² / (n_p² + 200²) of their distance, since few positives cannot tell members apart.
 
     Parameters
@@ -34,6 +39,8 @@ def find_weights(
         Out of fold, calibrated.
     s : ndarray of shape (n,)
         1 in P, 0 elsewhere.
+    shares : ndarray of shape (n_members,)
+        What members count, relative to each other, if there is nothing to go by.
     prior, sampling
         As everywhere.
 
@@ -41,13 +48,13 @@ def find_weights(
     --------
     >>> s = np.repeat([1, 0], [500, 500]).astype(np.int8)
     >>> good, bad = np.where(s == 1, 2.0, -2.0), np.zeros(1000)
-    >>> find_weights(np.array([good, bad]), s, prior=0.3, sampling="two-sample").round(2)
+    >>> find_weights(np.array([good, bad]), s, np.ones(2), 0.3, "two-sample").round(2)
     array([0.93, 0.07])
     """
     k = len(log_odds)
-    equal = np.full(k, 1 / k)
+    start: NDArray[np.float64] = shares / shares.sum()
     if k == 1:
-        return equal
+        return start
     q = expit(log_odds)
     of_p = s == 1
     q_p = q[:, of_p]
@@ -60,17 +67,17 @@ def find_weights(
 
     found = minimize(
         value,
-        equal,
+        start,
         jac=True,
         method="SLSQP",
         bounds=[(0.0, 1.0)] * k,
         constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": lambda w: np.ones(k)},
         options={"maxiter": 200, "ftol": 1e-9},
     )
-    best = np.maximum(found.x, 0) if np.all(np.isfinite(found.x)) else equal
+    best = np.maximum(found.x, 0) if np.all(np.isfinite(found.x)) else start
     n_p = int(of_p.sum())
     share = n_p**2 / (n_p**2 + _SHRINK**2)
-    weights: NDArray[np.float64] = share * best / best.sum() + (1 - share) * equal
+    weights: NDArray[np.float64] = share * best / best.sum() + (1 - share) * start
     return weights
 
 
@@ -97,3 +104,14 @@ def calibrated(
     if fitted.slope > least:
         return fitted.slope, fitted.intercept
     return least, float(logit(prior)) - least * float(population.mean())
+
+
+def p_against_u(scores: NDArray[np.float64], s: NDArray[np.int8]) -> float:
+    """Return the chance that a row of P scores more than one of U, ties counting one half.
+
+    >>> p_against_u(np.array([3.0, 1.0, 2.0]), np.int8([1, 0, 0]))
+    1.0
+    """
+    n_p, ranks = int(s.sum()), rankdata(scores)
+    n_u = len(s) - n_p
+    return float((ranks[s == 1].sum() - n_p * (n_p + 1) / 2) / (n_p * n_u))
