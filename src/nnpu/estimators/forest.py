@@ -107,7 +107,8 @@ class Forest:
                 {
                     "roots": np.array([first]),
                     "feature": np.where(leaf, 0, tree.feature),
-                    "threshold": np.where(leaf, 0.0, tree.threshold),
+                    # A split of gaps from all values has the threshold ∞, which no folder holds.
+                    "threshold": np.where(leaf, 0.0, np.nan_to_num(tree.threshold)),
                     "left": np.where(leaf, node, first + tree.children_left),
                     "right": np.where(leaf, node, first + tree.children_right),
                     "nan_left": tree.missing_go_to_left,
