@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["excluded"]
 
 _WIDE = 500  # dense columns beyond which squares, hinges and kernels are not worth their time
+_VERY_WIDE = 5_000  # dense columns beyond which a round of boosting takes as long as a forest
 _FEW = 20  # positives below which boosted trees find no split that they may make
 _MANY = 2500  # positives from which one forest is enough: scoring takes as long as there are trees
 _LIGHTGBM = frozenset({"small-trees", "boosted-kl"})
@@ -27,6 +28,7 @@ def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
     """Return why each member that is not to be fitted is left out."""
     sparse = sp.issparse(task.view.x)
     wide = task.view.design is not None and task.view.design.size > _WIDE
+    very_wide = not sparse and task.view.x.shape[1] > _VERY_WIDE
     reasons: dict[str, str] = {}
     for name, member in MEMBERS.items():
         if asked is not None and name not in asked:
@@ -41,7 +43,9 @@ def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
             reasons[name] = f"for sparse data of more than {_WIDE} columns"
         elif wide and name in ("products", "splines", "kernel") and asked is None:
             reasons[name] = f"more than {_WIDE} columns"
-        elif name == "extra-trees" and task.n_p >= _MANY and asked is None:
+        elif very_wide and name in _LIGHTGBM and asked is None:
+            reasons[name] = f"more than {_VERY_WIDE:,} columns"
+        elif name == "extra-trees" and task.n_p >= _MANY and not very_wide and asked is None:
             reasons[name] = f"{_MANY:,} positives or more"
         elif name in _LIGHTGBM and task.n_p < _FEW and asked is None:
             reasons[name] = f"fewer than {_FEW} positives"
