@@ -549,13 +549,13 @@ def test_the_dense_design_by_hand():
     )
 
 
-def test_on_thousands_of_columns_only_the_forest_is_worth_its_time():
+def test_on_thousands_of_columns_only_forests_are_worth_their_time():
     """A round of boosting on 20,000 columns took most of a second, and there are hundreds."""
     x, s, test, _ = draw(n_p=40, n_u=100, d=6000, shift=6)
     clf = EnsemblePU(0.4, n_folds=2, random_state=0, n_jobs=1).fit(x, s)
     why = {row["name"]: row["reason"] for row in clf.members_}
     assert why["extra-trees"] == ""
-    assert why["small-trees"] == why["boosted-kl"] == "more than 5,000 columns"
+    assert why["boosted-kl"] == "more than 5,000 columns"
     assert clf.decision_function(test[:5]).shape == (5,)
 
 

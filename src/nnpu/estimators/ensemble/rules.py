@@ -45,7 +45,7 @@ def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
             reasons[name] = f"more than {_WIDE} columns"
         elif very_wide and name in _LIGHTGBM and asked is None:
             reasons[name] = f"more than {_VERY_WIDE:,} columns"
-        elif name == "extra-trees" and task.n_p >= _MANY and not very_wide and asked is None:
+        elif name == "extra-trees" and task.n_p >= _MANY and asked is None:
             reasons[name] = f"{_MANY:,} positives or more"
         elif name in _LIGHTGBM and task.n_p < _FEW and asked is None:
             reasons[name] = f"fewer than {_FEW} positives"
