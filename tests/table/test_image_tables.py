@@ -185,3 +185,8 @@ def test_the_page_of_arrays_shows_the_images_with_the_highest_and_lowest_scores(
     assert text.count("data:image/png;base64,") == 24
     shown = clf.pixels(images / 255, np.array([3, 0]))
     assert np.array_equal(shown[..., 0], images[[3, 0]])  # floats of [0, 1] as bytes
+
+
+def test_the_prior_of_images_is_left_to_a_fit(folder):
+    with pytest.raises(InputError, match=r"not images.*classifier_\.prior_estimate_"):
+        TablePU(images="file").estimate_prior(folder / "labels.csv", "known")
