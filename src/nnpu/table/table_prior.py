@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from nnpu.prior import PriorEstimate
 
-__all__ = ["TablePrior", "draw_prior", "in_rows", "refuse_images", "table_prior"]
+__all__ = ["TablePrior", "draw_prior", "in_rows", "table_prior"]
 
 
 class TablePrior(NamedTuple):
@@ -61,6 +61,11 @@ def table_prior(
     seed : int
         The same seed gives the same estimate.
     """
+    if features.dtype == object:
+        raise InputError(
+            "TablePU.estimate_prior takes columns of a table, not images, whose features only a "
+            "fit finds: fit the model and read classifier_.prior_estimate_."
+        )
     estimate = estimate_prior(
         features[s == 1],
         features[s == 0],
@@ -71,15 +76,6 @@ def table_prior(
     share = float(np.mean(s >= 0)) if sampling == "one-sample" else 1.0
     counts = int((s == 1).sum()), int((s == 0).sum()), len(s)
     return TablePrior(estimate.value * share, estimate, *counts)
-
-
-def refuse_images(images: str | None) -> None:
-    """Refuse a table of images: only a fit finds features of them."""
-    if images is not None:
-        raise InputError(
-            "TablePU.estimate_prior takes columns of a table, not images, whose features only a "
-            "fit finds: fit the model and read classifier_.prior_estimate_."
-        )
 
 
 def in_rows(found: TablePrior) -> str:

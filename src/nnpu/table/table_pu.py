@@ -203,9 +203,8 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def estimate_prior(self, table: Any, s: Any) -> TablePrior:
         """Estimate the share of positives in a table, without fitting a model."""
-        from nnpu.table.table_prior import refuse_images, table_prior
+        from nnpu.table.table_prior import table_prior
 
-        refuse_images(self.images)
         batch, codes = self._read(table, s)
         self.columns_ = self._plan(batch, np.arange(batch.n_rows))
         features = features_for(self._classifier(codes), self.columns_, batch)
