@@ -19,6 +19,7 @@ ROOMS = (
     "files",
     "terminal",
     "extras",
+    "lazy",
     "launch",
     "ambient",
     "losses",

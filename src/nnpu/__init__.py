@@ -54,28 +54,20 @@ __all__ = [
     "theory",
 ]
 
-_HOME = {
-    "BiasedLabelPU": "nnpu.estimators",
-    "BoostedPU": "nnpu.estimators",
-    "EnsemblePU": "nnpu.estimators",
-    "ImagePU": "nnpu.estimators",
-    "LinearPU": "nnpu.estimators",
-    "PUClassifier": "nnpu.estimators",
-    "PULoss": "nnpu.objective",
-    "PUWrapper": "nnpu.estimators",
-    "PriorEstimate": "nnpu.prior",
-    "TablePU": "nnpu.table",
-    "estimate_prior": "nnpu.prior",
-    "load": "nnpu.table",
-    "scar_test": "nnpu.prior",
-    "sensitivity": "nnpu.estimators",
+_NAMES = {  # by the room that has them
+    "estimators": "BiasedLabelPU BoostedPU EnsemblePU ImagePU LinearPU PUClassifier PUWrapper "
+    "sensitivity",
+    "objective": "PULoss",
+    "prior": "PriorEstimate estimate_prior scar_test",
+    "table": "TablePU load",
 }
+_HOME = {name: room for room, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used (PEP 562)."""
     if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
+        return getattr(importlib.import_module(f"nnpu.{_HOME[name]}"), name)
     if name in __all__:
         return importlib.import_module(f"nnpu.{name}")
     raise AttributeError(f"module 'nnpu' has no attribute {name!r}")

@@ -67,10 +67,10 @@ def test_the_history_of_a_fit_has_the_risk_of_the_held_out_rows(model, tmp_path,
     """By hand: the one-sample risk of the zero-one loss, π + Q − 2 π TPR, of the last epoch."""
     from nnpu.data.folds import PUStratifiedKFold
     from nnpu.data.streams import read_rows
-    from nnpu.table.columns import label_codes
+    from nnpu.table.columns import read_label_cells
 
     batch = read_rows(people(tmp_path / "people.csv"))
-    s = label_codes(batch.columns["label"], "label", "people.csv")
+    s = read_label_cells(batch.columns["label"], "label", "people.csv").codes
     held_out = PUStratifiedKFold(5, random_state=0).assign(s) == 0
     x = nnpu.load(model).columns_.transform(batch)
     classifier = nnpu.load(model).classifier_

@@ -16,7 +16,7 @@ from nnpu import metrics
 from nnpu.cli import main
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.data.streams import read_rows
-from nnpu.table.columns import label_codes
+from nnpu.table.columns import read_label_cells
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -44,7 +44,7 @@ def fitted(tmp_path_factory):
     options = ["--prior", f"{PRIOR}", "--epochs", "20"]
     main(["fit", str(data), "--label", "s", "--out", str(out), *options])
     batch = read_rows(data)
-    s = label_codes(batch.columns["s"], "s", str(data))
+    s = read_label_cells(batch.columns["s"], "s", str(data)).codes
     held_out = PUStratifiedKFold(5, random_state=0).assign(s) == 0
     x = nnpu.load(out).columns_.transform(batch)
     return out, s[held_out], nnpu.load(out).decision_function(x[held_out])

@@ -20,7 +20,7 @@ import nnpu
 from nnpu.cli import main
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.data.streams import read_rows
-from nnpu.table.columns import label_codes
+from nnpu.table.columns import read_label_cells
 
 QUICK = ["--prior", "0.5", "--epochs", "2"]
 
@@ -43,7 +43,7 @@ def test_fit_and_predict_equal_the_classifier_on_the_same_features(tmp_path, mod
     """The oracle is the Python class, fitted to the same four fifths of the rows."""
     data = people(tmp_path / "people.csv")
     batch = read_rows(data)
-    s = label_codes(batch.columns["label"], "label", str(data))
+    s = read_label_cells(batch.columns["label"], "label", str(data)).codes
     x = nnpu.load(model).columns_.transform(batch)
     held_out = PUStratifiedKFold(5, random_state=0).assign(s) == 0
     classifier = nnpu.PUClassifier(0.5, sampling="one-sample", epochs=2, random_state=0)

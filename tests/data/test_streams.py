@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nnpu.data.streams import ahead, read_rows, stream_rows
+from nnpu.data.prefetch import prefetched
+from nnpu.data.streams import read_rows, stream_rows
 from nnpu.parameters import InputError
 
 
@@ -108,5 +109,5 @@ def test_items_made_ahead_keep_their_order_and_their_errors():
 
     seen = []
     with pytest.raises(InputError, match="row 3 is odd"):
-        seen.extend(ahead(items()))
-    assert list(itertools.islice(ahead(itertools.count(1)), 3)) == [1, 2, 3]
+        seen.extend(prefetched(items()))
+    assert list(itertools.islice(prefetched(itertools.count(1)), 3)) == [1, 2, 3]

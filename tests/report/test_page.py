@@ -39,7 +39,6 @@ from nnpu.report.html.sections import (
     scores_section,
 )
 from nnpu.report.html.training_curve import training_section
-from nnpu.report.panels import ratio_panel
 from nnpu.report.verdict import Verdict
 
 HOSTILE = "</script><script>alert('x')</script><img src=x onerror=\"alert(1)\">&amp;"
@@ -67,7 +66,7 @@ def whole_page(name="a column"):
     bins = metrics.score_table(s, scores, **how)
     probabilities = 1 / (1 + np.exp(-scores))
     ranking = rank_rows(s, scores, 0.0, [name] * 240)
-    panel = ratio_panel([1, 0.5], [1, 0.3], value=0.3, low=0.2, high=0.4)
+    panel = Panel("Ratio", "q_p", "q_u / q_p", [Curve("q_u / q_p", [1, 0.5], [1, 0.3])])
     return Page(
         f"Report: {name}",
         name,

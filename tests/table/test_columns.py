@@ -10,7 +10,7 @@ import pytest
 
 from nnpu.data.streams import Batch
 from nnpu.parameters import InputError
-from nnpu.table.columns import fit_columns, label_codes
+from nnpu.table.columns import fit_columns, read_label_cells
 from nnpu.table.columns.categories import Category
 from nnpu.table.columns.guess import fit_column
 from nnpu.table.columns.numbers import Number
@@ -199,4 +199,4 @@ def test_a_message_about_a_cell_counts_the_rows_of_the_whole_file():
     ],
 )
 def test_label_cells_are_read_in_every_spelling(cells, codes):
-    assert label_codes(pa.array(cells), "s", "t.csv").tolist() == codes
+    assert read_label_cells(pa.array(cells), "s", "t.csv").codes.tolist() == codes

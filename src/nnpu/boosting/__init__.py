@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from nnpu.extras import lazy_names
+from nnpu.lazy import lazy_names
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

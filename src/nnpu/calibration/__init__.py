@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnpu.extras import lazy_names
+from nnpu.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from nnpu.calibration.least_regret import least_regret_cut
     from nnpu.calibration.posteriors import posterior, shift_prior, shift_threshold
-    from nnpu.calibration.score_calibration import ScoreCalibration, fit_calibration
+    from nnpu.calibration.score_calibration import (
+        ScoreCalibration,
+        fit_calibration,
+        least_regret_cut,
+    )
     from nnpu.calibration.targets import Threshold, threshold_at_prior, threshold_for
 
 __all__ = [
@@ -30,8 +33,7 @@ __all__ = [
 
 __getattr__ = lazy_names(
     __name__,
-    least_regret="least_regret_cut",
     posteriors="posterior shift_prior shift_threshold",
-    score_calibration="ScoreCalibration fit_calibration",
+    score_calibration="ScoreCalibration fit_calibration least_regret_cut",
     targets="Threshold threshold_at_prior threshold_for",
 )

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from nnpu.convex.products import column_sums
-from nnpu.data.blocks import row_blocks
+from nnpu.data.vectors import row_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

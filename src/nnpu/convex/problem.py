@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from nnpu.convex.products import add_gram, column_sums, mirror, product
-from nnpu.data.blocks import row_blocks
+from nnpu.data.vectors import row_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

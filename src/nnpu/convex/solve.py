@@ -24,7 +24,7 @@ from scipy.optimize import brentq
 from nnpu.ambient import plain_torch
 from nnpu.convex.convex_losses import CONVEX_LOSSES, smooth_double_hinge
 from nnpu.convex.products import add_gram, column_sums, mirror
-from nnpu.data.blocks import row_blocks
+from nnpu.data.vectors import row_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

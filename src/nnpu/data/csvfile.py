@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 
     from nnpu.data.text_encoding import Utf8Text
 
-__all__ = ["Dialect", "check_unique", "long_cells", "read_batches", "read_header", "read_typed"]
+__all__ = [
+    "Dialect",
+    "check_unique",
+    "explained",
+    "long_cells",
+    "parse_options",
+    "read_batches",
+]
 
 _BLOCK = 1 << 19  # bytes of text that become one record batch, unless a row is longer
 _LONGEST_CELL = 1 << 26  # characters: what is longer is a quote that was not closed
@@ -67,20 +74,6 @@ class Dialect:
         return ", ".join(parts)
 
 
-def read_header(source: Path, sep: str | None = None, encoding: str | None = None) -> Dialect:
-    """Return the column names and how the text is written; an error if it cannot be a table.
-
-    Parameters
-    ----------
-    source : Path
-        The text, plain or packed.
-    sep, encoding : str, optional
-        By default detected.
-    """
-    with as_utf8(source, encoding) as text:
-        return _dialect(text, sep)
-
-
 def check_unique(source: object, names: Iterable[str]) -> None:
     """Raise `InputError` if a name occurs twice."""
     seen: set[str] = set()
@@ -88,18 +81,6 @@ def check_unique(source: object, names: Iterable[str]) -> None:
         if name in seen:
             raise InputError(f"{source}: two columns are named {name!r}; rename one.")
         seen.add(name)
-
-
-def read_typed(source: Path, sep: str | None = None, encoding: str | None = None) -> Any:
-    """Return the whole text as a pyarrow table whose types pyarrow guesses."""
-    import pyarrow.csv
-
-    with as_utf8(source, encoding) as text, _explained(text, sep) as dialect:
-        return pyarrow.csv.read_csv(
-            open_arrow(text.path),
-            read_options=pyarrow.csv.ReadOptions(skip_rows=dialect.skip),
-            parse_options=_parse_options(dialect),
-        )
 
 
 def read_batches(
@@ -118,7 +99,7 @@ def read_batches(
     """
     import pyarrow as pa
 
-    with as_utf8(source, encoding) as text, _explained(text, sep) as dialect:
+    with as_utf8(source, encoding) as text, explained(text, sep) as dialect:
         rows, block = 0, _BLOCK
         while True:
             try:
@@ -148,7 +129,7 @@ def _reader(text: Utf8Text, dialect: Dialect, block: int, rows: int) -> Any:
             skip_rows=dialect.skip,
             skip_rows_after_names=rows,
         ),
-        parse_options=_parse_options(dialect),
+        parse_options=parse_options(dialect),
         convert_options=pyarrow.csv.ConvertOptions(
             column_types=dict.fromkeys(dialect.names, pa.large_string()),
             null_values=[""],
@@ -157,7 +138,8 @@ def _reader(text: Utf8Text, dialect: Dialect, block: int, rows: int) -> Any:
     )
 
 
-def _parse_options(dialect: Dialect) -> Any:
+def parse_options(dialect: Dialect) -> Any:
+    """Return what pyarrow needs to know of a dialect."""
     import pyarrow.csv
 
     return pyarrow.csv.ParseOptions(
@@ -166,7 +148,7 @@ def _parse_options(dialect: Dialect) -> Any:
 
 
 @contextmanager
-def _explained(text: Utf8Text, sep: str | None) -> Iterator[Dialect]:
+def explained(text: Utf8Text, sep: str | None) -> Iterator[Dialect]:
     """Yield the dialect; pyarrow's errors, and lost rows, become messages with a line."""
     import pyarrow as pa
 

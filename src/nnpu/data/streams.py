@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Batch",
-    "ahead",
     "check_file",
     "format_reader",
     "is_text",
@@ -145,26 +143,6 @@ def read_rows(
     }
     rows = sum(batch.n_rows for batch in batches)
     return replace(batches[0], columns=columns, n_rows=rows)
-
-
-def ahead(items: Iterator[Any]) -> Iterator[Any]:
-    """Yield the items; a thread makes the next one while the last one is used.
-
-    Parameters
-    ----------
-    items : iterator
-        Not None.
-
-    Examples
-    --------
-    >>> list(ahead(iter([1, 2, 3])))
-    [1, 2, 3]
-    """
-    with ThreadPoolExecutor(1, "nnpu-ahead") as pool:
-        upcoming = pool.submit(next, items, None)
-        while (item := upcoming.result()) is not None:
-            upcoming = pool.submit(next, items, None)
-            yield item
 
 
 def check_file(source: Path) -> None:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nnpu.data.csvfile import read_typed
+from nnpu.data.csvfile import explained, parse_options
+from nnpu.data.packed import open_arrow
 from nnpu.data.streams import check_file, format_reader, is_text
+from nnpu.data.text_encoding import as_utf8
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ def read_table(
     """
     source = Path(path)
     check_file(source)
-    found = read_typed(source, sep, encoding) if is_text(source) else format_reader(source)(source)
+    found = _typed_text(source, sep, encoding) if is_text(source) else format_reader(source)(source)
     if not isinstance(found, dict):
         found = {name: found.column(name).to_numpy() for name in found.column_names}
     table = Table(found, str(source))
@@ -94,3 +96,15 @@ def _check_rows(table: Table) -> None:
         raise InputError(f"{table.source}: the arrays do not have one row per example ({listed}).")
     if table.n_rows == 0:
         raise InputError(f"{table.source} has no rows.")
+
+
+def _typed_text(source: Path, sep: str | None = None, encoding: str | None = None) -> Any:
+    """Return the whole text as a pyarrow table whose types pyarrow guesses."""
+    import pyarrow.csv
+
+    with as_utf8(source, encoding) as text, explained(text, sep) as dialect:
+        return pyarrow.csv.read_csv(
+            open_arrow(text.path),
+            read_options=pyarrow.csv.ReadOptions(skip_rows=dialect.skip),
+            parse_options=parse_options(dialect),
+        )

@@ -1,6 +1,6 @@
 """Which columns matter, and why a row has its score: without a single negative.
 
-`importance` asks what a PU metric loses when a column is shuffled. `contributions` divides the
+`importance` asks what the PU AUC loses when a column is shuffled. `contributions` divides the
 score of each row among the columns, so that they add up.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from nnpu.parameters import InputError, check_choice, check_count
+from nnpu.parameters import InputError, check_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ _Z90 = 1.6448536269514722  # of a 90 % interval
 
 @dataclass(frozen=True)
 class Importance:
-    """What a metric loses when a column is shuffled, with its 90 % interval."""
+    """What the PU AUC loses when a column is shuffled, with its 90 % interval."""
 
     column: str
     value: float
@@ -44,14 +44,13 @@ def importance(
     X: Any,
     y: Any,
     *,
-    metric: str = "pu_roc_auc",
     n_repeats: int = 5,
     groups: Mapping[str, Sequence[int]] | None = None,
     random_state: int = 0,
 ) -> list[Importance]:
-    """Return the permutation importance of each column under a PU metric, greatest first.
+    """Return how much of the PU AUC is lost without each column, greatest first.
 
-    A column is shuffled among the rows, and the metric is estimated anew. The interval is that of
+    A column is shuffled among the rows, and the AUC is estimated anew. The interval is that of
     the difference: both estimates come from the same rows, whose errors cancel for the most part.
     Columns that say the same share what they say, and each may look unimportant.
 
@@ -61,8 +60,6 @@ def importance(
         Fitted.
     X, y
         Rows that it was not fitted to, and their PU labels, as in `fit`.
-    metric : {"pu_roc_auc", "pu_accuracy"}
-        What is lost.
     n_repeats : int, default=5
         How often each column is shuffled; the losses are averaged.
     groups : mapping of str to sequence of int, optional
@@ -80,14 +77,12 @@ def importance(
     >>> [row.column for row in found], bool(found[0].low > 0.2)
     (['1', '0'], True)
     """
-    check_choice("metric", metric, "importance", ("pu_roc_auc", "pu_accuracy"))
     check_count("n_repeats", n_repeats, "importance")
     rows = _matrix(classifier, X)
     codes = classifier._encode(rows, y)
     if not (codes == 1).any() or not (codes == 0).any():
         raise InputError("importance needs labelled and unlabelled rows; one of them is missing.")
-    influence = _auc_influence if metric == "pu_roc_auc" else _accuracy_influence
-    whole = influence(classifier, classifier._scores(rows), codes)
+    whole = _auc_influence(classifier, classifier._scores(rows), codes)
     rng = np.random.default_rng(random_state)
     groups = groups if groups is not None else _each(classifier, rows.shape[1])
 
@@ -103,7 +98,7 @@ def importance(
     for name in groups:
         lost = np.zeros(len(rows))
         for _ in range(n_repeats):
-            lost += whole - influence(classifier, next(scored), codes)
+            lost += whole - _auc_influence(classifier, next(scored), codes)
         value, error = _difference(lost / n_repeats, codes, classifier.sampling)
         found.append(Importance(name, value, value - _Z90 * error, value + _Z90 * error))
     return sorted(found, key=lambda row: -row.value)
@@ -146,20 +141,6 @@ def _share_below(values: NDArray[Any], at: NDArray[Any]) -> NDArray[np.float64]:
     not_above = np.searchsorted(values, at, side="right")
     share: NDArray[np.float64] = (below + not_above) / (2 * len(values))
     return share
-
-
-def _accuracy_influence(
-    classifier: BasePUClassifier, scores: NDArray[np.float32], codes: Labels
-) -> NDArray[np.float64]:
-    """The same for the PU accuracy 2π TPR − Q, but for a constant; Q is the share called positive.
-
-    In one sample the mean of Q runs over all rows, b of them in P: it is b times the mean over P
-    and 1 − b times that over the others.
-    """
-    called = (scores.astype(np.float64) > classifier.threshold_).astype(np.float64)
-    of_p = codes == 1
-    b = float(np.mean(of_p)) if classifier.sampling == "one-sample" else 0.0
-    return np.where(of_p, (2 * classifier.prior_ - b) * called, -(1 - b) * called)
 
 
 def _difference(lost: NDArray[np.float64], codes: Labels, sampling: str) -> tuple[float, float]:

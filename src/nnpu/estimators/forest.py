@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.data.blocks import row_blocks
+from nnpu.data.vectors import row_blocks
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:

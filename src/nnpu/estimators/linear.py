@@ -21,8 +21,8 @@ from nnpu.convex import (
     solve_path,
 )
 from nnpu.convex.products import product
-from nnpu.data.blocks import row_blocks
 from nnpu.data.folds import PUStratifiedKFold
+from nnpu.data.vectors import row_blocks
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.labels import encode
 from nnpu.losses import get_loss

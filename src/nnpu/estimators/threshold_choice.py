@@ -18,7 +18,7 @@ from nnpu.calibration import (
     threshold_at_prior,
     threshold_for,
 )
-from nnpu.calibration.least_regret import cut_priors
+from nnpu.calibration.score_calibration import cut_priors
 from nnpu.parameters import (
     InputError,
     ParameterError,

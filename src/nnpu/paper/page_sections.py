@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nnpu.report.html.chart import charts
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from nnpu.report.panels import Panel
 
-__all__ = ["claims_section", "panels_section", "results_section"]
+__all__ = ["claims_section", "panels_section", "plain_math", "results_section"]
 
 
 def claims_section(claims: Sequence[Mapping[str, Any]]) -> Section:
@@ -59,7 +60,9 @@ def panels_section(
         The sentences.
     """
     text = [tag("p", sentence) for sentence in words]
-    return Section(name, title, join([*text, charts(panels, name)]))
+    return Section(
+        name, title, join([*text, charts([_without_marks(panel) for panel in panels], name)])
+    )
 
 
 def results_section(
@@ -80,3 +83,45 @@ def results_section(
     """
     text = [tag("p", sentence) for sentence in words]
     return Section("results", "The results", join([*text, table(caption, head, rows)]))
+
+
+def _without_marks(panel: Panel) -> Panel:
+    return replace(
+        panel,
+        title=plain_math(panel.title),
+        x_label=plain_math(panel.x_label),
+        y_label=plain_math(panel.y_label),
+        curves=[replace(curve, label=plain_math(curve.label)) for curve in panel.curves],
+    )
+
+
+# What the panels of this package use of matplotlib's mathematical text.
+_SYMBOLS = {
+    r"\widetilde{R}": "R̃",
+    r"\widehat{R}": "R̂",
+    r"\widetilde{g}": "g̃",
+    r"\alpha": "\u03b1",
+    r"\beta": "β",
+    r"\pi": "π",
+    r"\propto": "∝",
+    r"\sqrt": "√",
+    r"\,": " ",
+    r"\{": "(",
+    r"\}": ")",
+    "^2": "²",
+    "^*": "*",
+}
+
+
+def plain_math(text: str) -> str:
+    r"""Write the mathematical text of a picture without marks, for a page that has no such thing.
+
+    >>> plain_math(r"at $|\widetilde{R}_{pu} - R|$ and $\propto 2\pi/\sqrt{n_p}$")
+    'at |R̃_pu - R| and ∝ 2π/√n_p'
+    """
+    parts = text.split("$")
+    for odd in range(1, len(parts), 2):
+        for mark, symbol in _SYMBOLS.items():
+            parts[odd] = parts[odd].replace(mark, symbol)
+        parts[odd] = parts[odd].translate({ord("{"): None, ord("}"): None})
+    return "".join(parts)

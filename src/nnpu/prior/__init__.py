@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnpu.extras import lazy_names
+from nnpu.lazy import lazy_names
 
 if TYPE_CHECKING:
     from nnpu.prior.curve import RatioCurve

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnpu.extras import lazy_names
+from nnpu.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from nnpu.report.classifier_page import page
     from nnpu.report.curves import curve_panel, mean_and_spread, risk_panel
     from nnpu.report.displays import (
         PriorDisplay,
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
         ThresholdDisplay,
     )
     from nnpu.report.figure import draw_figure, save_figure
-    from nnpu.report.model_page import page
     from nnpu.report.panels import Curve, Panel
     from nnpu.report.sensitivity import sensitivity_panels
 
@@ -37,10 +37,10 @@ __all__ = [
 
 __getattr__ = lazy_names(
     __name__,
+    classifier_page="page",
     curves="curve_panel mean_and_spread risk_panel",
     displays="PUCalibrationDisplay PriorDisplay ScoreDisplay ThresholdDisplay",
     figure="draw_figure save_figure",
-    model_page="page",
     panels="Curve Panel",
     sensitivity="sensitivity_panels",
 )

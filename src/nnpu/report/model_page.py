@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from nnpu import __version__
-from nnpu.estimators.evaluation import MEANINGS, NAMES, evaluate, prior_interval
+from nnpu.estimators.evaluation import MEANINGS, NAMES, prior_interval
 from nnpu.metrics import (
     possible_prior,
     reliability_table,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from nnpu.report.html.markup import Html
     from nnpu.report.html.sections import ColumnFate
 
-__all__ = ["ASSUMPTION", "model_page", "page"]
+__all__ = ["ASSUMPTION", "model_page"]
 
 ASSUMPTION = (
     "No true label was seen. The figures rest on the share of positives, and on labelled positives "
@@ -64,44 +64,6 @@ _SAMPLING = {
         "(two-sample); the prior is the share of positives among the unlabelled rows."
     ),
 }
-
-
-def page(clf: BasePUClassifier, X: Any, s: Any, *, title: str = "Report") -> Page:
-    """Make the report of any classifier of this package.
-
-    Parameters
-    ----------
-    clf : classifier
-        Fitted.
-    X : array-like
-        Rows that it was not fitted to.
-    s : array-like
-        Their PU labels, as in ``fit``.
-    title : str, default="Report"
-        The heading.
-
-    Returns
-    -------
-    Page
-        It shows itself in a notebook; ``.save(path)`` writes one HTML file.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nnpu import LinearPU, report
-    >>> rng = np.random.default_rng(0)
-    >>> y = rng.random(400) < 0.5
-    >>> X, s = rng.normal(2.0 * y, 1)[:, None], (y & (rng.random(400) < 0.5)).astype(int)
-    >>> clf = LinearPU(0.5, sampling="one-sample").fit(X[::2], s[::2])
-    >>> report.page(clf, X[1::2], s[1::2]).title
-    'Report'
-    """
-    if hasattr(clf, "classifier_"):  # a table's: it knows how its rows become features
-        found: Page = clf.report(clf.evaluate(X, s), title=title)
-        return found
-    scores, codes = clf._scored(X, s)
-    images = X if hasattr(clf, "pixels") else None
-    return model_page(clf, evaluate(clf, codes, scores, images=images), title=title)
 
 
 def model_page(

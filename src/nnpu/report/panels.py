@@ -31,7 +31,6 @@ __all__ = [
     "metric_curves",
     "no_row_flagged",
     "prior_panel",
-    "ratio_panel",
     "sample_panel",
     "score_panel",
     "threshold_panel",
@@ -258,8 +257,14 @@ def calibration_panel(rows: Rows) -> Panel:
     )
 
 
+_POINTS = 500  # a curve of every score would make a picture of megabytes
+
+
 def prior_panel(estimate: PriorEstimate, n_p: int, n_u: int) -> Panel:
-    """Draw q_u / q_p, which tends to the share of positives among the unlabelled rows.
+    """Draw q_u / q_p against q_p, the share of positives above a threshold.
+
+    The ratio is at least the share of positives among the unlabelled rows, up to chance, and
+    equals it where no negative scores as high: on a plateau at the left.
 
     Parameters
     ----------
@@ -269,47 +274,12 @@ def prior_panel(estimate: PriorEstimate, n_p: int, n_u: int) -> Panel:
         The numbers of rows that it was made from, or of rows in the same proportion.
     """
     assert estimate.curve is not None
-    labelled = n_p / (n_p + n_u)
-
-    def of_unlabelled(share: float) -> float:
-        if estimate.sampling == "two-sample":
-            return share
-        return max((share - labelled) / (1 - labelled), 0.0)
-
-    return ratio_panel(
-        estimate.curve.q_p,
-        estimate.curve.ratio,
-        value=of_unlabelled(estimate.value),
-        low=of_unlabelled(estimate.low),
-        high=of_unlabelled(estimate.high),
+    labelled = n_p / (n_p + n_u) if estimate.sampling == "one-sample" else 0.0
+    value, low, high = (
+        max((share - labelled) / (1 - labelled), 0.0)  # from P ∪ U to U
+        for share in (estimate.value, estimate.low, estimate.high)
     )
-
-
-_POINTS = 500  # a curve of every score would make a picture of megabytes
-
-
-def ratio_panel(
-    q_p: ArrayLike, ratio: ArrayLike, *, value: float, low: float, high: float
-) -> Panel:
-    """Draw q_u / q_p against q_p, the share of positives above the threshold.
-
-    The ratio is at least the share of positives among the unlabelled rows, up to chance, and
-    equals it where no negative scores as high: on a plateau at the left.
-
-    Parameters
-    ----------
-    q_p, ratio : array-like of shape (m,)
-        The curve.
-    value, low, high : float
-        The estimated share of positives among the unlabelled rows, and its interval.
-
-    Examples
-    --------
-    >>> panel = ratio_panel([1.0, 0.5], [1.0, 0.3], value=0.3, low=0.25, high=0.35)
-    >>> [curve.label for curve in panel.curves]
-    ['q_u / q_p', 'estimate, with its 90 % interval', '']
-    """
-    x, y = np.asarray(q_p, dtype=float), np.asarray(ratio, dtype=float)
+    x, y = np.asarray(estimate.curve.q_p), np.asarray(estimate.curve.ratio)
     shown = np.unique(np.linspace(0, len(x) - 1, min(_POINTS, len(x))).round().astype(int))
     middle, half = (low + high) / 2, (high - low) / 2
     return Panel(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnpu.extras import lazy_names
+from nnpu.lazy import lazy_names
 
 if TYPE_CHECKING:
     from nnpu.risk.functions import AnyLoss, nnpu_risk, pn_risk, upu_risk, upu_risk_symmetric

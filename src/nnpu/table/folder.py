@@ -11,6 +11,7 @@ from nnpu.estimators.ranking import RankedRow, Ranking
 from nnpu.parameters import InputError, ParameterError
 from nnpu.table.columns.stored_columns import plan_from_json
 from nnpu.table.named_models import takes_raw
+from nnpu.table.reading import check_parameters
 from nnpu.table.saving import PLAIN
 from nnpu.table.table_explain import Explained
 from nnpu.table.table_pu import TablePU
@@ -86,7 +87,7 @@ def _table_model(
     given = table.get("parameters", {"sampling": classifier.sampling})
     plain = {name: given[name] for name in (*PLAIN, "drop") if name in given}
     model = TablePU(classifier.prior_, model=classifier, **plain)
-    model._check_parameters()
+    check_parameters(model)
     model.classifier_, model.columns_ = classifier, plan_from_json(table["columns"], arrays)
     raw, images = takes_raw(classifier), model.columns_.has_images
     width = len(model.columns_.raw_names) if raw else model.columns_.width

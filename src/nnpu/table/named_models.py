@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["MODELS", "features_for", "named_model", "prepared", "takes_raw"]
 
+_CLASSES = {
+    "ensemble": "EnsemblePU",
+    "images": "ImagePU",
+    "linear": "LinearPU",
+    "network": "PUClassifier",
+    "trees": "BoostedPU",
+}
 MODELS = ("ensemble", "network", "trees", "linear")  # of tables; "images" is one too
 
 
@@ -38,26 +45,12 @@ def named_model(name: str, **options: Any) -> BasePUClassifier:
     >>> named_model("linear")
     LinearPU()
     """
-    if name == "images":
-        from nnpu.estimators.images import ImagePU
+    if name != "images":
+        check_choice("model", name, "TablePU", MODELS)
+    from nnpu import estimators
 
-        return ImagePU(**options)
-    check_choice("model", name, "TablePU", MODELS)
-    if name == "ensemble":
-        from nnpu.estimators.ensemble import EnsemblePU
-
-        return EnsemblePU(**options)
-    if name == "linear":
-        from nnpu.estimators.linear import LinearPU
-
-        return LinearPU(**options)
-    if name == "trees":
-        from nnpu.estimators.trees import BoostedPU
-
-        return BoostedPU(**options)
-    from nnpu.estimators.network import PUClassifier
-
-    return PUClassifier(**options)
+    classifier: BasePUClassifier = getattr(estimators, _CLASSES[name])(**options)
+    return classifier
 
 
 def takes_raw(classifier: BasePUClassifier) -> bool:

@@ -1,4 +1,4 @@
-"""The reports of a table's model: of its fit, and of an evaluation."""
+"""The report of a fit."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING
 
 from nnpu.report.html.sections import ColumnFate
 from nnpu.report.model_page import ASSUMPTION, model_page
-from nnpu.table._messages import CAVEAT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from nnpu.estimators.evaluation import Evaluation
     from nnpu.report.html import Page
     from nnpu.table.table_pu import TablePU
 
-__all__ = ["evaluation_page", "fit_page"]
+__all__ = ["column_fates", "fit_page", "learned"]
 
 
 def fit_page(
@@ -46,9 +44,9 @@ def fit_page(
         found,
         title=title,
         lead="What was learned from the table, and how far it can be trusted.",
-        learned=_learned(model),
+        learned=learned(model),
         facts=facts,
-        columns=_fates(model),
+        columns=column_fates(model),
         about_columns="Cells are counted in the rows that the model was fitted to.",
         leaks=getattr(model, "leaks_", ()),
         importance=model.explained_.importance,
@@ -63,41 +61,8 @@ def fit_page(
     )
 
 
-def evaluation_page(
-    model: TablePU,
-    found: Evaluation,
-    *,
-    title: str,
-    footer: str = "",
-) -> Page:
-    """Return the report of an evaluation on other rows.
-
-    Parameters
-    ----------
-    model : TablePU
-        Fitted.
-    found : Evaluation
-        What the rows say.
-    title, footer : str
-        Heading, and how the page came about.
-    """
-    return model_page(
-        model.classifier_,
-        found,
-        title=title,
-        lead="How good the model is on these rows.",
-        learned=_learned(model) if model.n_labelled_ else "",
-        columns=_fates(model, found.cells),
-        about_columns=f"Cells are counted in these {found.rows:,} rows.",
-        drift=found.drift,
-        about_rows=CAVEAT,
-        about_calibration=f"Estimated from {found.rows:,} rows.",
-        prior_counts=(model.n_labelled_, model.n_unlabelled_) if model.n_labelled_ else None,
-        footer=footer,
-    )
-
-
-def _learned(model: TablePU) -> str:
+def learned(model: TablePU) -> str:
+    """Say what a model was fitted to."""
     columns = sum(column.width > 0 for column in model.columns_.columns)
     return (
         f"The model learned to tell positives apart from {model.n_labelled_:,} labelled and "
@@ -106,7 +71,7 @@ def _learned(model: TablePU) -> str:
     )
 
 
-def _fates(
+def column_fates(
     model: TablePU, counts: Mapping[str, tuple[int, int | None]] | None = None
 ) -> list[ColumnFate]:
     """Say what became of each column; the counts are of these rows, else of the training's."""

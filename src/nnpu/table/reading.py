@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nnpu.data.streams import Batch, read_rows
-from nnpu.parameters import InputError
+from nnpu.parameters import (
+    InputError,
+    ParameterError,
+    check_choice,
+    check_number,
+    check_sampling,
+    shown,
+)
 from nnpu.table.columns import find_column, read_label_cells
 
 if TYPE_CHECKING:
@@ -16,10 +23,12 @@ if TYPE_CHECKING:
 
     from nnpu.table.columns import ColumnPlan
     from nnpu.table.columns.label_cells import LabelCells
+    from nnpu.table.table_pu import TablePU
 
 __all__ = [
     "as_batch",
     "check_labels",
+    "check_parameters",
     "is_path",
     "label_cells",
     "read_labels",
@@ -185,3 +194,21 @@ def row_names(
     if ids is not None:
         return np.array([f"{cell}" for cell in ids.take(rows).to_pylist()], dtype=object)
     return np.array([f"row {number}" for number in batch.first + 1 + rows], dtype=object)
+
+
+def check_parameters(job: TablePU) -> None:
+    """Check the parameters of a table's job before any work is done."""
+    check_sampling(job.sampling, "TablePU")
+    check_number("holdout", job.holdout, "TablePU", low=0, high=0.5)
+    if job.decimal is not None:
+        check_choice("decimal", job.decimal, "TablePU", (".", ","))
+    if not isinstance(job.pos_label, str | int | float | np.generic | None):
+        raise ParameterError(
+            "The 'pos_label' parameter of TablePU must be a text, a number or None. "
+            f"Got {shown(job.pos_label)} instead."
+        )
+    if job.groups is not None and job.time is not None:
+        raise ParameterError(
+            "The 'groups' and 'time' parameters of TablePU must not both be given. "
+            f"Got {job.groups!r} and {job.time!r}."
+        )

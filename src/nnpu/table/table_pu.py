@@ -11,18 +11,11 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from nnpu.data.streams import Batch, ahead, stream_rows
+from nnpu.data.streams import Batch, stream_rows
 from nnpu.estimators.evaluation import evaluate
 from nnpu.estimators.notebook import NotebookBox
 from nnpu.estimators.storage import save
-from nnpu.parameters import (
-    InputError,
-    ParameterError,
-    check_choice,
-    check_number,
-    check_sampling,
-    shown,
-)
+from nnpu.parameters import InputError
 from nnpu.table._messages import SAMPLING_LINES, say, table_lines
 from nnpu.table.columns import fit_columns
 from nnpu.table.columns.seen import TrainingRows
@@ -30,7 +23,15 @@ from nnpu.table.fitting import fit_classifier, known_answers
 from nnpu.table.holdout import LEAST_LABELLED, group_numbers, judge, rows_to_judge
 from nnpu.table.leaks import leaking_columns
 from nnpu.table.named_models import features_for, prepared
-from nnpu.table.reading import as_batch, is_path, label_cells, read_labels, row_names, source_name
+from nnpu.table.reading import (
+    as_batch,
+    check_parameters,
+    is_path,
+    label_cells,
+    read_labels,
+    row_names,
+    source_name,
+)
 from nnpu.table.table_explain import Explained, explain_aside
 
 if TYPE_CHECKING:
@@ -270,11 +271,13 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         title : str, default="Report"
             The heading.
         """
-        from nnpu.table.pages import evaluation_page, fit_page
-
         check_is_fitted(self)
         if found is not None:
+            from nnpu.table.evaluation_page import evaluation_page
+
             return evaluation_page(self, found, title=title)
+        from nnpu.table.pages import fit_page
+
         return fit_page(self, title=title)
 
     def save(
@@ -311,11 +314,13 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if isinstance(table, np.ndarray) or sparse.issparse(table):
             yield self._scored_array(table)
             return
+        from nnpu.data.prefetch import prefetched
+
         rows = 0
         how = {"sep": self.sep, "decimal": self.decimal, "encoding": self.encoding}
         batches = stream_rows(table, **how) if is_path(table) else [self._batch(table)]
         read = ((b, features_for(self.classifier_, self.columns_, b, watch)) for b in batches)
-        for batch, features in ahead(read):
+        for batch, features in prefetched(read):
             rows += batch.n_rows
             yield batch, self.classifier_.decision_function(features)
         if rows == 0:
@@ -332,27 +337,11 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         features = features_for(self.classifier_, self.columns_, batch) if takes_matrix else table
         return batch, self.classifier_.decision_function(features)
 
-    def _check_parameters(self) -> None:
-        check_sampling(self.sampling, "TablePU")
-        check_number("holdout", self.holdout, "TablePU", low=0, high=0.5)
-        if self.decimal is not None:
-            check_choice("decimal", self.decimal, "TablePU", (".", ","))
-        if not isinstance(self.pos_label, str | int | float | np.generic | None):
-            raise ParameterError(
-                "The 'pos_label' parameter of TablePU must be a text, a number or None. "
-                f"Got {shown(self.pos_label)} instead."
-            )
-        if self.groups is not None and self.time is not None:
-            raise ParameterError(
-                "The 'groups' and 'time' parameters of TablePU must not both be given. "
-                f"Got {self.groups!r} and {self.time!r}."
-            )
-
     def _batch(self, table: Any) -> Batch:
         return as_batch(table, sep=self.sep, decimal=self.decimal, encoding=self.encoding)
 
     def _read(self, table: Any, s: Any) -> tuple[Batch, NDArray[np.int8]]:
-        self._check_parameters()
+        check_parameters(self)
         self._say(SAMPLING_LINES[self.sampling])
         batch = self._batch(table)
         if self.verbose > 1:

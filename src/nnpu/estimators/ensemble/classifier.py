@@ -345,7 +345,7 @@ class EnsemblePU(BasePUClassifier):
         self.calibration_ = ScoreCalibration(slope, intercept)
         self.threshold_ = -intercept / slope
         if self.prior_estimate_ is not None:
-            from nnpu.calibration.least_regret import cut_priors, least_regret_cut
+            from nnpu.calibration.score_calibration import cut_priors, least_regret_cut
 
             labelled, population = 0.0, log_odds[s == 0]
             if self.sampling == "one-sample":

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nnpu.report.html.markup import Html, join, number, plain_math, tag
+from nnpu.report.html.markup import Html, join, number, tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -127,7 +127,6 @@ def chart(panel: Panel, name: str, *, marker: bool = False) -> Html:
     >>> "<desc>nnPU: 0.5 at 1, 0.2 at 2.</desc>" in figure
     True
     """
-    panel = _without_marks(panel)
     x_axis, y_axis = axes_of(panel)
     left, top, right, bottom = _PLOT
     inner = join(part for curve in panel.curves for part in _curve(curve, x_axis, y_axis))
@@ -145,16 +144,6 @@ def chart(panel: Panel, name: str, *, marker: bool = False) -> Html:
         viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
     )
     return tag("figure", tag("figcaption", panel.title), _legend(panel.curves), drawing, id=name)
-
-
-def _without_marks(panel: Panel) -> Panel:
-    return replace(
-        panel,
-        title=plain_math(panel.title),
-        x_label=plain_math(panel.x_label),
-        y_label=plain_math(panel.y_label),
-        curves=[replace(curve, label=plain_math(curve.label)) for curve in panel.curves],
-    )
 
 
 def axes_of(panel: Panel) -> tuple[Axis, Axis]:

@@ -19,7 +19,6 @@ __all__ = [
     "join",
     "number",
     "percent",
-    "plain_math",
     "table",
     "tag",
 ]
@@ -98,38 +97,6 @@ def _safe(text: str) -> str:
 
 def _attribute(value: str | float) -> str:
     return html.escape(value if isinstance(value, str) else f"{value:g}")
-
-
-# What the panels of this package use of matplotlib's mathematical text.
-_SYMBOLS = {
-    r"\widetilde{R}": "R̃",
-    r"\widehat{R}": "R̂",
-    r"\widetilde{g}": "g̃",
-    r"\alpha": "α",
-    r"\beta": "β",
-    r"\pi": "π",
-    r"\propto": "∝",
-    r"\sqrt": "√",
-    r"\,": " ",
-    r"\{": "(",
-    r"\}": ")",
-    "^2": "²",
-    "^*": "*",
-}
-
-
-def plain_math(text: str) -> str:
-    r"""Write the mathematical text of a picture without marks, for a page that has no such thing.
-
-    >>> plain_math(r"at $|\widetilde{R}_{pu} - R|$ and $\propto 2\pi/\sqrt{n_p}$")
-    'at |R̃_pu - R| and ∝ 2π/√n_p'
-    """
-    parts = text.split("$")
-    for odd in range(1, len(parts), 2):
-        for mark, symbol in _SYMBOLS.items():
-            parts[odd] = parts[odd].replace(mark, symbol)
-        parts[odd] = parts[odd].translate({ord("{"): None, ord("}"): None})
-    return "".join(parts)
 
 
 def number(value: float, digits: int = 3) -> str:

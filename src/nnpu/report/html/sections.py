@@ -105,15 +105,13 @@ def _figure(value: float) -> str:
     return f"{value:.3f}" if math.isfinite(value) else "–"
 
 
-def scores_section(rows: Sequence[Mapping[str, float]], *, marker: bool = True) -> Section:
+def scores_section(rows: Sequence[Mapping[str, float]]) -> Section:
     """Return the histograms of P and U, and U split into its two parts.
 
     Parameters
     ----------
     rows : sequence of mappings
         What `nnpu.metrics.score_table` returned.
-    marker : bool
-        Whether the threshold of the explorer is shown in the charts.
     """
     words = (
         "The first chart compares the scores of labelled and unlabelled rows. The second splits "
@@ -121,16 +119,15 @@ def scores_section(rows: Sequence[Mapping[str, float]], *, marker: bool = True) 
         "labelled rows, scaled to the share of positives, show where the hidden ones are, and what "
         "is left is negative. A bin where the rest falls below zero is chance; many such bins next "
         "to each other mean that the share is too large, or that the labelled rows are not a "
-        "random part of the positives. The outermost bins also hold what lies beyond them."
+        "random part of the positives. The outermost bins also hold what lies beyond them. The "
+        "dashed vertical line is the threshold that is set above."
     )
     pictures = tag(
         "div",
-        chart(sample_panel(rows), "scores-1", marker=marker),
-        chart(score_panel(rows), "scores-2", marker=marker),
+        chart(sample_panel(rows), "scores-1", marker=True),
+        chart(score_panel(rows), "scores-2", marker=True),
         class_="charts",
     )
-    if marker:
-        words += " The dashed vertical line is the threshold that is set above."
     return Section("scores", "The scores", join([pictures, tag("p", words)]))
 
 
@@ -144,7 +141,7 @@ def prior_section(
     message : str
         The estimate in words, or that it was given.
     panel : Panel, optional
-        What `nnpu.report.panels.ratio_panel` made.
+        What `nnpu.report.panels.prior_panel` made.
     scenarios : Html, optional
         What `scenarios_table` made.
     """

@@ -252,11 +252,15 @@ def fit_columns(
                 columns.append(_column(name, cells, rows, id_name, drop, batch.decimal))
             else:
                 other = Dropped(name, "only the images are used")
-                columns.append(_picture(name) if name == images else other)
+                from nnpu.table.columns.image_files import Picture
+
+                columns.append(Picture(name) if name == images else other)
     except InputError as error:
         raise InputError(f"{batch.source}: {error}") from error
     for name, matrix in batch.matrices.items():
-        columns.append(Dropped(name, "as requested") if name in drop else _matrix(name, matrix))
+        from nnpu.table.columns.matrices import Matrix
+
+        columns.append(Dropped(name, "as requested") if name in drop else Matrix.fit(name, matrix))
     if all(column.kind == "text" for column in columns if column.width):
         columns = [column.as_words() if column.width else column for column in columns]  # type: ignore[attr-defined]
     plan = ColumnPlan(tuple(columns))
@@ -323,18 +327,6 @@ def _find_id(
             "repeat; name another one, or exclude it with --drop."
         )
     return id_name
-
-
-def _picture(name: str) -> Column:
-    from nnpu.table.columns.image_files import Picture
-
-    return Picture(name)
-
-
-def _matrix(name: str, matrix: Any) -> Column:
-    from nnpu.table.columns.matrices import Matrix
-
-    return Matrix.fit(name, matrix)
 
 
 def _cells(batch: Batch, column: Column) -> Any:

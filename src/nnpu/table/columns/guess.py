@@ -259,19 +259,15 @@ def _fit_words(name: str, text: Any, values: Any, training: Any) -> Column:
     import pyarrow.compute as pc
 
     if len(values) > MOST_CATEGORIES:
+        from nnpu.table.columns.text import Text
+
         words = pc.mean(pc.add(pc.count_substring_regex(values, r"\s+"), 1)).as_py()
         if words >= 3:
-            return _fit_text(name, training, "word")
+            return Text.fit(name, training, "word")
         present = len(text) - text.null_count
         if len(values) > 0.9 * present:
             plain = np.asarray(pc.string_is_ascii(values)).mean() > 0.5
             if plain or pc.mean(pc.utf8_length(values)).as_py() < 10:
                 return Dropped(name, OWN)
-            return _fit_text(name, training, "char_wb")  # a script without spaces
+            return Text.fit(name, training, "char_wb")  # a script without spaces
     return Category.fit(name, training)
-
-
-def _fit_text(name: str, training: Any, analyzer: str) -> Column:
-    from nnpu.table.columns.text import Text
-
-    return Text.fit(name, training, analyzer)

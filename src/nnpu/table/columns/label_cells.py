@@ -12,7 +12,7 @@ from nnpu.table.columns.truth import FALSE, TRUE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LabelCells", "label_code", "label_codes", "read_label_cells"]
+__all__ = ["LabelCells", "label_code", "read_label_cells"]
 
 
 class LabelCells(NamedTuple):
@@ -28,25 +28,6 @@ class LabelCells(NamedTuple):
 
     codes: NDArray[np.int8]
     word: str | None
-
-
-def label_codes(cells: Any, name: str, source: str) -> NDArray[np.int8]:
-    """Return PU labels: 1 for 1/true/yes, 0 for 0/false/no and missing cells, −1 for −1.
-
-    Parameters
-    ----------
-    cells : pyarrow array
-        The label column.
-    name, source : str
-        Name of the column and of the file, for messages.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> label_codes(pa.array(["yes", "", "0", "-1"]), "s", "table.csv")
-    array([ 1,  0,  0, -1], dtype=int8)
-    """
-    return read_label_cells(cells, name, source).codes
 
 
 def read_label_cells(

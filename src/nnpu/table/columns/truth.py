@@ -18,23 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["FALSE", "TRUE", "Boolean", "are_truth_words", "as_truth"]
 
-_PAIRS = (
-    ("true", "false"),
-    ("yes", "no"),
-    ("t", "f"),
-    ("y", "n"),
-    ("ja", "nein"),
-    ("j", "n"),
-    ("ja", "nee"),
-    ("wahr", "falsch"),
-    ("oui", "non"),
-    ("vrai", "faux"),
-    ("si", "no"),
-    ("sí", "no"),
-    ("sì", "no"),
-    ("sim", "não"),
-    ("on", "off"),
+_WORDS = (
+    "true/false yes/no t/f y/n ja/nein j/n ja/nee wahr/falsch oui/non vrai/faux si/no sí/no sì/no "
+    "sim/não on/off"
 )
+_PAIRS = tuple(tuple(pair.split("/")) for pair in _WORDS.split())
 TRUE = frozenset(yes for yes, _ in _PAIRS)
 FALSE = frozenset(no for _, no in _PAIRS)
 
