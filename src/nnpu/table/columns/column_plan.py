@@ -262,7 +262,7 @@ def fit_columns(
 
         columns.append(Dropped(name, "as requested") if name in drop else Matrix.fit(name, matrix))
     if all(column.kind == "text" for column in columns if column.width):
-        columns = [column.as_words() if column.width else column for column in columns]  # type: ignore[attr-defined]
+        columns = [_as_words(column, batch, rows) if column.width else column for column in columns]
     plan = ColumnPlan(tuple(columns))
     if plan.width == 0:
         told = "; ".join(f"{column.name}: {column.told()}" for column in columns[:5])
@@ -270,6 +270,11 @@ def fit_columns(
             f"{batch.source} has no column to learn from{f' ({told})' if told else ''}."
         )
     return plan
+
+
+def _as_words(column: Any, batch: Batch, rows: NDArray[np.intp]) -> Column:
+    words: Column = column.as_words(batch.columns[column.name].take(rows))
+    return words
 
 
 def find_column(name: str, names: Iterable[str], source: str) -> str:

@@ -19,6 +19,7 @@ __all__ = ["Directions", "Text"]
 
 BUCKETS = 1 << 13  # of hashed text; a power of two spreads evenly
 _TERMS = 10_000  # words and pairs that are kept, the most frequent
+_WORDS = 20_000  # single words of a table of nothing but text; pairs would crowd out rare ones
 _DIRECTIONS = 64
 _ROWS = 20_000  # texts that the directions are fitted to: more change them little
 _TOKEN = r"(?u)\b\w+\b"
@@ -47,21 +48,35 @@ class Directions:
         """Fit to texts; None if they share no two words."""
         from sklearn.utils.extmath import randomized_svd
 
-        step = max(1, -(-len(texts) // _ROWS))
-        texts = texts[::step]
+        all_terms = cls.of_words(texts, analyzer, _TERMS, most_words=2)
+        if all_terms is None:
+            return None
+        some = texts[:: max(1, -(-len(texts) // _ROWS))]
+        k = min(_DIRECTIONS, len(all_terms.terms) - 1, len(some) - 1)
+        if k < 1:
+            return None
+        components = randomized_svd(all_terms(some, analyzer), k, random_state=0)[2]
+        return replace(all_terms, components=components.astype(np.float32))
+
+    @classmethod
+    def of_words(
+        cls, texts: list[str], analyzer: str, most: int, *, most_words: int = 1
+    ) -> Self | None:
+        """Return the most frequent terms and their weights alone."""
+        texts = texts[:: max(1, -(-len(texts) // _ROWS))]
+        options: dict[str, Any] = {"max_features": most, "min_df": 2}
+        if analyzer == "word":
+            options["ngram_range"] = (1, most_words)
         try:
-            counter = _counter(analyzer, max_features=_TERMS, min_df=2)
+            counter = _counter(analyzer, **options)
             counts = counter.fit_transform(texts)
         except ValueError:  # scikit-learn's word for an empty vocabulary
             return None
-        k = min(_DIRECTIONS, counts.shape[1] - 1, counts.shape[0] - 1)
-        if k < 1:
-            return None
         frequency = np.bincount(counts.indices, minlength=counts.shape[1])
         weights = np.log((1 + counts.shape[0]) / (1 + frequency)) + 1
-        components = randomized_svd(_weighted(counts, weights), k, random_state=0)[2]
         terms = counter.get_feature_names_out().tolist()
-        return cls(terms, weights.astype(np.float32), components.astype(np.float32))
+        nothing = np.zeros((0, len(terms)), np.float32)
+        return cls(terms, weights.astype(np.float32), nothing)
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
@@ -85,14 +100,14 @@ class Directions:
         weighted = _weighted(counts, self.weights)
         if not len(self.components):
             return weighted.astype(np.float64)
-        return (weighted @ self.components.T).astype(np.float64)
+        return np.asarray(weighted @ self.components.T, dtype=np.float64)
 
 
 def _counter(analyzer: str, **options: Any) -> Any:
     from sklearn.feature_extraction.text import CountVectorizer
 
     if analyzer == "word":
-        options |= {"ngram_range": (1, 2), "token_pattern": _TOKEN}
+        options = {"ngram_range": (1, 2), "token_pattern": _TOKEN} | options
     else:
         options |= {"ngram_range": (2, 4)}
     return CountVectorizer(analyzer=analyzer, dtype=np.float32, **options)
@@ -150,12 +165,10 @@ class Text(Column):
         parts = [f"topic {topic}" for topic in range(1, number + 1)] or self.directions.terms
         return [f"{self.name} ({part})" for part in parts]
 
-    def as_words(self) -> Self:
-        """Return the column with all its terms in the raw view, for a table of nothing but text."""
-        if self.directions is None:
-            return self
-        terms = replace(self.directions, components=self.directions.components[:0])
-        return replace(self, directions=terms)
+    def as_words(self, cells: Any) -> Self:
+        """Return the column with single words in the raw view, for a table of nothing but text."""
+        texts = as_text(cells).drop_null().to_pylist()
+        return replace(self, directions=Directions.of_words(texts, self.analyzer, _WORDS))
 
     def words(self) -> str:
         """Say what it becomes."""
