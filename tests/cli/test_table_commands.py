@@ -151,7 +151,7 @@ def test_evaluate_prints_what_the_metrics_say_of_the_predictions(tmp_path, model
     how = {"prior": 0.5, "sampling": "one-sample"}
     precision = result["metrics"]["pu_precision"]
     assert precision["value"] == pytest.approx(nnpu.metrics.pu_precision(s, found, **how))
-    limits = nnpu.metrics.interval("pu_precision", s, found, **how)
+    limits = nnpu.metrics.interval("pu_precision", s, found, **how, clip=True)
     assert (precision["low"], precision["high"]) == pytest.approx(limits)
     assert set(result["metrics"]) == set(nnpu.metrics.METRICS)
     assert (result["rows"], result["labelled"]) == (120, 20)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nnpu import LinearPU
-from nnpu.estimators.evaluation import evaluate
+from nnpu.estimators.evaluation import Estimate, evaluate
 from nnpu.prior import PriorEstimate
 
 
@@ -61,3 +61,16 @@ def test_no_share_is_printed_beyond_one_and_the_contradiction_is_named(judged):
     said = str(found)
     assert "precision        1.000   1.000 to 1.000" in said
     assert "A precision of 1.30 is impossible: the prior is too large, or the labelled" in said
+
+
+def test_json_has_shares_between_0_and_1_and_names_the_contradiction(judged):
+    found = judged(value=0.4, low=0.39, high=0.41)
+    beyond = {"pu_precision": Estimate(1.3, 1.2, 1.4), "pu_recall": Estimate(0.9, 0.8, 1.02)}
+    plain = replace(found, metrics={**found.metrics, **beyond}).to_json()
+    assert plain["metrics"]["pu_precision"] == {"value": 1.0, "low": 1.0, "high": 1.0}
+    assert plain["metrics"]["pu_recall"] == {"value": 0.9, "low": 0.8, "high": 1.0}
+    for name, each in plain["metrics"].items():
+        if name != "lee_liu_score":
+            assert all(0 <= value <= 1 for value in each.values())
+    assert plain["contradictions"][0].startswith("A precision of 1.30 is impossible")
+    assert found.to_json()["contradictions"] == []

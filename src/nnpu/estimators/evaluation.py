@@ -52,6 +52,7 @@ MEANINGS: Mapping[str, str] = {
     "lee_liu_score": "recall² / share predicted positive; compares models without a prior",
 }
 
+_HIGHEST = {"lee_liu_score": math.inf}  # the others are shares
 _OF_FLAGGED = ("pu_precision", "lee_liu_score")  # 0 / 0 if no row is flagged
 
 
@@ -187,11 +188,14 @@ class Evaluation:
         return [sentence for sentence in said if sentence]
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values; a number without bound becomes None."""
+        """Return plain values; a number without bound becomes None.
 
-        def plain(each: Estimate) -> dict[str, float | None]:
+        Shares are cut off at 0 and 1; ``contradictions`` says what an impossible one contradicts.
+        """
+
+        def plain(each: Estimate, highest: float = math.inf) -> dict[str, float | None]:
             return {
-                name: value if math.isfinite(value) else None
+                name: min(max(value, 0.0), highest) if math.isfinite(value) else None
                 for name, value in each._asdict().items()
             }
 
@@ -201,7 +205,10 @@ class Evaluation:
             "positives": self.flagged,
             "sampling": self.sampling,
             "prior": plain(self.prior) | {"known": self.prior_known},
-            "metrics": {name: plain(each) for name, each in self.metrics.items()},
+            "metrics": {
+                name: plain(each, _HIGHEST.get(name, 1)) for name, each in self.metrics.items()
+            },
+            "contradictions": self.contradictions(),
             "drift": list(self.drift),
         }
 
@@ -312,5 +319,4 @@ def _shown(name: str, value: float) -> str:
     """Write a share inside of [0, 1]: what lies beyond means nothing; see `contradictions`."""
     if not math.isfinite(value):
         return "-"
-    highest = math.inf if name == "lee_liu_score" else 1.0
-    return f"{min(max(value, 0.0), highest):.3f}"
+    return f"{min(max(value, 0.0), _HIGHEST.get(name, 1.0)):.3f}"
