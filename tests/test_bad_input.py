@@ -33,6 +33,7 @@ from nnpu import (
     PUClassifier,
     PULoss,
     PUWrapper,
+    TablePU,
     calibration,
     data,
     estimate_prior,
@@ -192,6 +193,43 @@ def parameter_rows() -> Iterator[Row]:
                     if (owner, name) != ("LinearPU", "loss")
                     else r"'loss' parameter of LinearPU",
                 )
+
+
+def table(x: Any = X, s: Any = S, **parameters: Any) -> Callable[[SimpleNamespace], Any]:
+    return lambda _: TablePU(**({"prior": 0.5, "model": "linear"} | parameters)).fit(x, s)
+
+
+TABLE_ROWS = rows(
+    "TablePU.fit",
+    ("a list", table(X.tolist()), E, "pandas, polars or pyarrow table.*Got list instead"),
+    ("one dimension", table(X[:, 0]), E, r"A table has two dimensions. Got .* \(20,\)"),
+    ("no rows", table(X[:0], S[:0]), E, "no row is labelled"),
+    ("no columns", table(X[:, :0]), E, "has no column to learn from"),
+    ("complex", table(X + 1j), E, "holds complex128 values; save numbers"),
+    ("infinity", table(changed(INF)), E, "missing, infinite or too large values"),
+    ("different length", table(X, S[:-1]), E, "19 labels for 20 rows"),
+    ("one class", table(X, np.ones(20)), E, "no row is unlabelled"),
+    ("three classes", table(X, np.arange(20) % 3), E, "holds '2' .*name it: pos_label"),
+    ("no labels", table(X, None), E, "Labels are one value per row"),
+    ("two columns of labels", table(X, np.c_[S, S]), E, r"Got an array of shape \(20, 2\)"),
+    ("prior 1.4", table(prior=1.4), P, r"'prior' parameter of LinearPU .*Got 1.4 instead"),
+    ("prior below the labelled share", table(prior=0.3), P, "greater than the share of labelled"),
+    ("sampling", table(sampling="both"), P, "'sampling' parameter of TablePU .*'two-sample'"),
+    ("holdout 0.7", table(holdout=0.7), P, r"'holdout' parameter of TablePU .*\[0, 0.5\]"),
+    ("model 'forest'", table(model="forest"), P, "'model' parameter of TablePU .*'ensemble'"),
+    ("model 3", table(model=3), P, "or a classifier of nnpu. Got 3 instead"),
+    ("decimal ';'", table(decimal=";"), P, "'decimal' parameter of TablePU"),
+    ("pos_label [1]", table(pos_label=[1]), P, "must be a text, a number or None. Got .1. instead"),
+    ("groups and time", table(groups="a", time="b"), P, "must not both be given"),
+    ("drop of no column", table(drop=["zz"]), E, "has no column 'zz'. It has: x"),
+    ("no such file", table("nothere.csv", "s"), E, "nothere.csv is not there"),
+    (
+        "fewer columns in predict",
+        lambda _: TablePU(0.5, model="linear", holdout=0.0).fit(X, S).predict(X[:, :2]),
+        E,
+        "has 2 features instead of 3, the number in fit",
+    ),
+)
 
 
 # module → what the error says of its output.
@@ -1116,6 +1154,7 @@ COMMAND_ROWS = rows(
 
 TABLE = [
     *ESTIMATOR_ROWS,
+    *TABLE_ROWS,
     *TENSOR_ROWS,
     *METRIC_ROWS,
     *CALIBRATION_ROWS,
