@@ -115,9 +115,9 @@ def summary(path):
         gap = mean["oracle"] - mean["estimated"]
         closed = {how: (mean[how] - mean["estimated"]) / gap for how in DRAWS}
         found = part[part.system == "estimated"].found.mean()
-        members = part[part.system.str.startswith("member ")]
-        best = members.groupby("system").found.mean().max()
+        members = part[part.system.str.contains("member")]  # "best member": of an earlier table
         lucky = members.groupby("split").found.max().mean()
+        best = members[members.system != "best member"].groupby("system").found.mean().max()
         print(
             f"{name:10} {role:8} {part.split.nunique():2} splits  accuracy {mean['estimated']:.3f} "
             f"estimated prior, {mean['estimate']:.3f} estimate, {mean['random']:.3f} random, "
@@ -131,6 +131,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--role", choices=("choose", "verdict"), default="verdict")
     parser.add_argument("--tables", type=int, default=6)
+    parser.add_argument("--only", help="the name of a single table")
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--most", type=int, default=1000, help="table splits in this run")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/review_fit.csv"))
@@ -143,6 +144,7 @@ def main() -> None:
         with options.out.open() as file:
             done = {(row["table"], row["split"]) for row in csv.DictReader(file)}
         names = (CHOOSE if options.role == "choose" else VERDICT)[: options.tables]
+        names = [options.only] if options.only else names
         for seed in range(options.splits):
             for name in names:
                 if (name, str(seed)) in done or options.most <= 0:

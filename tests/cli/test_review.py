@@ -228,3 +228,26 @@ def test_a_fit_refuses_answers_to_other_rows(fitted, tmp_path, capsys):
         said = capsys.readouterr().err
         assert message in said or "ids are not in the data" in said
         assert not out.exists()
+
+
+def test_the_reasons_of_a_text_are_its_words(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    topics = {
+        True: ["orbit", "launch", "lunar", "probe"],
+        False: ["engine", "brake", "gear", "tyre"],
+    }
+    common = ["the", "a", "of", "we", "they", "saw", "new", "was", "good", "with"]
+    y = rng.random(300) < 0.4
+    texts = [" ".join(rng.choice(topics[bool(one)] + 2 * common, 20)) for one in y]
+    s = y & (rng.random(300) < 0.5)
+    lines = [f"c{i},{text},{int(s[i])}" for i, text in enumerate(texts)]
+    data, out = tmp_path / "texts.csv", tmp_path / "1.csv"
+    data.write_text("\n".join(["id,note,s", *lines]))
+    main(["fit", str(data), "--label", "s", "--prior", "0.4", "--out", str(tmp_path / "model")])
+    main(["review", str(tmp_path / "model"), str(data), "--rows", "20", "--out", str(out)])
+    for row in rows_of(out):
+        for reason in row["reasons"].split("; "):
+            word, sign = reason.split(" (")[0], reason.split(" (")[1][0]
+            assert word in row["note"].split()
+            if word in topics[True] + topics[False]:
+                assert sign == ("+" if word in topics[True] else "-")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from nnpu.parameters import InputError
 from nnpu.table.named_models import features_for, takes_raw
@@ -20,6 +21,7 @@ __all__ = ["row_reasons"]
 _WIDEST = 300  # features beyond which reasons would take longer than the fit
 _BACKGROUND = 500  # rows that scores are compared with
 _LEAST = 0.02  # a column that moves the log-odds by less is no reason
+_WORDS = 200  # of a text, the heaviest, that are looked at
 _LONGEST = 40  # letters of a cell
 
 
@@ -28,8 +30,9 @@ def row_reasons(
 ) -> list[str]:
     """Return which columns move the scores of some rows most, and what their cells hold.
 
-    The number in brackets is what the column adds to the score beyond that of a typical row. Rows
-    of images, sparse rows and very wide ones have no reasons.
+    The number in brackets is what the column adds to the score beyond that of a typical row. In a
+    table of nothing but text it is what the score loses without the word. Rows of images, other
+    sparse rows and very wide ones have no reasons.
 
     Parameters
     ----------
@@ -67,6 +70,12 @@ def row_reasons(
             for _ in (column.raw_names if raw else range(column.width))
         ]
     )
+    used = [column for column in plan.columns if column.width]
+    if raw and len(rows) and all(column.kind == "text" for column in used):
+        terms = [name for column in used for name in column.raw_names]
+        found = features_for(classifier, plan, batch)[rows]
+        alone = used[0].name if len(used) == 1 else ""
+        return [_word_reasons(classifier, row, terms, alone, most) for row in found]
     if plan.has_images or not 0 < len(owners) <= _WIDEST or len(rows) == 0:
         return [""] * len(rows)
     features = features_for(classifier, plan, batch)
@@ -90,6 +99,25 @@ def row_reasons(
             )
         )
     return lines
+
+
+def _word_reasons(classifier: Any, row: Any, terms: list[str], column: str, most: int) -> str:
+    """Return the words without which the score of a sparse row would change most."""
+    row = sparse.csr_array(row.reshape(1, -1))
+    heaviest = np.argsort(-np.abs(row.data), kind="stable")[:_WORDS]
+    without = sparse.csr_array(sparse.vstack([row] * (len(heaviest) + 1)))
+    without.data[np.arange(len(heaviest)) * row.nnz + heaviest] = 0.0
+    scores = classifier.decision_function(without).astype(np.float64)
+    moved = scores[-1] - scores[:-1]
+    first = np.argsort(-np.abs(moved), kind="stable")[:most]
+    words = [terms[row.indices[heaviest[j]]] for j in first]
+    if column:  # "note (parcel)": all words are of one column
+        words = [word[len(column) + 2 : -1] for word in words]
+    return "; ".join(
+        f"{word} ({moved[j]:+.2f})"
+        for word, j in zip(words, first, strict=True)
+        if abs(moved[j]) >= _LEAST
+    )
 
 
 def _cells(batch: Batch, name: str, rows: NDArray[np.intp]) -> list[str]:
