@@ -33,7 +33,7 @@ MODEL_ROWS = 200
 ROWS_PER_CELL, FEWEST_CELLS, MOST_CELLS = 10, 10, 30
 
 #: Medians and spreads, on the logarithmic scale, of what real tables show.
-DISTANCE, SPREAD, CONCENTRATION = (0.8, 0.8), (1.0, 0.15), (2.0, 1.1)
+DISTANCE, SPREAD, CONCENTRATION = (0.5, 1.5), (1.0, 0.15), (2.0, 1.1)
 
 _SHARES = np.sin(np.pi / 2 * (np.arange(120) + 0.5) / 120) ** 2  # finer towards 0 and 1
 
@@ -138,7 +138,7 @@ def _binormal(share_p: FloatArray, edges: FloatArray) -> tuple[FloatArray, Float
 
 @cache
 def _normal_grid() -> tuple[FloatArray, FloatArray, FloatArray]:
-    distances, spreads = np.geomspace(0.15, 5, 25), np.geomspace(0.5, 2, 13)
+    distances, spreads = np.geomspace(0.1, 6, 29), np.geomspace(0.5, 2, 13)
     distance, spread = (grid.ravel() for grid in np.meshgrid(distances, spreads, indexing="ij"))
     log_prior = _log_law(distance, *DISTANCE) + _log_law(spread, *SPREAD)
     return distance, spread, log_prior - np.logaddexp.reduce(log_prior)
