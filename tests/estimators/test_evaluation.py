@@ -55,6 +55,12 @@ def test_figures_are_wider_the_less_is_known_of_the_prior(judged):
     assert wide.recall == narrow.recall
 
 
+def test_precision_without_flagged_rows_is_nothing_in_json(judged):
+    said = replace(judged(), flagged=0).to_json()["metrics"]
+    assert said["pu_precision"] == {"value": None, "low": None, "high": None}
+    assert said["pu_recall"]["value"] is not None
+
+
 def test_no_share_is_printed_beyond_one_and_the_contradiction_is_named(judged):
     found = judged(value=0.4, low=0.39, high=0.41)
     found = replace(found, metrics={**found.metrics, "pu_precision": (1.3, 1.2, 1.4)})

@@ -188,10 +188,11 @@ class Evaluation:
         return [sentence for sentence in said if sentence]
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values; a number without bound becomes None.
+        """Return plain values; what has no value (0 / 0) or no bound becomes None.
 
         Shares are cut off at 0 and 1; ``contradictions`` says what an impossible one contradicts.
         """
+        nothing = Estimate(math.nan, math.nan, math.nan)
 
         def plain(each: Estimate, highest: float = math.inf) -> dict[str, float | None]:
             return {
@@ -206,7 +207,8 @@ class Evaluation:
             "sampling": self.sampling,
             "prior": plain(self.prior) | {"known": self.prior_known},
             "metrics": {
-                name: plain(each, _HIGHEST.get(name, 1)) for name, each in self.metrics.items()
+                name: plain(each if self.is_defined(name) else nothing, _HIGHEST.get(name, 1))
+                for name, each in self.metrics.items()
             },
             "contradictions": self.contradictions(),
             "drift": list(self.drift),
