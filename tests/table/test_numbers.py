@@ -187,3 +187,11 @@ def test_ordinary_columns_are_not_clipped(seed, draw):
         "poisson": rng.poisson(0.1, 5000).astype(float),
     }[draw]
     assert column(pa.array(cells)).clipped == 0
+
+
+def test_plain_numbers_are_read_quickly_as_they_are_read_slowly():
+    """One cell with a currency sends all of them the slow way."""
+    plain = ["1", "-2.5", "007", "1e3", "-.5", "3.", "1E-7", "12345678901234567890", "0"]
+    slow = spelled_numbers(pa.array([*plain, "$1"]), ".")[:-1]
+    assert spelled_numbers(pa.array(plain), ".").tolist() == slow.tolist()
+    assert np.isnan(spelled_numbers(pa.array(["1", "inf", "nan"]), ".")).tolist() == [0, 1, 1]

@@ -167,6 +167,8 @@ def _as_dates(
 
 def _are_some(found: NDArray[np.float64], probe: Any) -> bool:
     """Return whether it is worth looking at all values: most of those looked at were read."""
+    if not np.isnan(found).any():
+        return True
     return bool((~np.isnan(found)).sum() >= 0.5 * (~is_missing_word(probe)).sum())
 
 
@@ -228,13 +230,13 @@ def _mostly(
 
     Words that say "not known" do not count against it.
     """
+    if right.all():
+        return True, ""
     rows = np.bincount(places[places >= 0], minlength=len(values))
     wrong = ~right & ~is_missing_word(values)
     found, bad = int(rows[right].sum()), int(rows[wrong].sum())
     if found == 0 or bad > TOLERATED * (found + bad):
         return False, ""
-    if right.all():
-        return True, ""
     row = int(np.argmax(np.append(~right, False)[places]))
     cell = values[int(places[row])].as_py()[:40]
     return True, (

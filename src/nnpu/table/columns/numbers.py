@@ -60,6 +60,8 @@ def spelled_numbers(text: Any, decimal: str) -> NDArray[np.float64]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if decimal == "." and (plain := _plain(text)) is not None:
+        return plain
     for pattern, replacement in _CLEANING:
         text = pc.replace_substring_regex(text, pattern=pattern, replacement=replacement)
     thousands, mark = (",", r"\.") if decimal == "." else (r"\.", ",")
@@ -76,6 +78,12 @@ def spelled_numbers(text: Any, decimal: str) -> NDArray[np.float64]:
     return values
 
 
+def _plain(text: Any) -> NDArray[np.float64] | None:
+    """Return strings that are all plain finite numbers, quickly: thousands of columns are."""
+    values = _quick(text)
+    return values if values is not None and np.isfinite(values).all() else None
+
+
 def decimal_mark(text: Any) -> str:
     """Return the decimal mark under which more of the distinct strings are numbers.
 
@@ -87,6 +95,8 @@ def decimal_mark(text: Any) -> str:
     >>> decimal_mark(pa.array(["1,234", "12,5"])), decimal_mark(pa.array(["1,234", "5,678"]))
     (',', '.')
     """
+    if _plain(text) is not None:
+        return "."
     point, comma = (np.isfinite(spelled_numbers(text, mark)).sum() for mark in ".,")
     return "," if comma > point else "."
 
