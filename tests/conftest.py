@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -87,3 +88,40 @@ def files_below() -> Callable[[Path], list[str]]:
     return lambda folder: sorted(
         str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
     )
+
+
+@pytest.fixture(scope="session")
+def start_browser(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path | None], Any]:
+    """Start a Chromium without a window; `downloads` is where it puts files."""
+
+    def start(downloads: Path | None = None) -> Any:
+        chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+        driver = shutil.which("chromedriver")
+        if not (chromium and driver):
+            pytest.skip("no chromium and chromedriver: see CONTRIBUTING.md")
+        webdriver = pytest.importorskip("selenium.webdriver", reason="pip install .[dev]")
+        from selenium.webdriver.chrome.service import Service
+
+        options = webdriver.ChromeOptions()
+        options.binary_location = chromium
+        for flag in (
+            "headless=new",
+            "no-sandbox",
+            "disable-gpu",
+            "disable-dev-shm-usage",
+            "no-first-run",
+            "disable-background-networking",
+            "disable-component-update",
+            "disable-sync",
+            f"user-data-dir={tmp_path_factory.mktemp('profile')}",
+        ):
+            options.add_argument(f"--{flag}")
+        if downloads is not None:
+            place: dict[str, Any] = {"download.default_directory": str(downloads)}
+            options.add_experimental_option(
+                "prefs", place | {"download.prompt_for_download": False}
+            )
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        return webdriver.Chrome(options=options, service=Service(driver))
+
+    return start

@@ -18,13 +18,6 @@ from nnpu.data.folds import PUStratifiedKFold
 from nnpu.data.streams import read_rows
 from nnpu.table.columns import read_label_cells
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-DRIVER = shutil.which("chromedriver")
-
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="no chromium and chromedriver: see CONTRIBUTING.md"
-)
-
 HOSTILE = "</script><script>document.title='taken'</script>"
 PRIOR = 0.4
 
@@ -51,26 +44,8 @@ def fitted(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium: pip install .[dev]")
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (
-        "headless=new",
-        "no-sandbox",
-        "disable-gpu",
-        "disable-dev-shm-usage",
-        "no-first-run",
-        "disable-background-networking",
-        "disable-component-update",
-        "disable-sync",
-        f"user-data-dir={tmp_path_factory.mktemp('profile')}",
-    ):
-        options.add_argument(f"--{flag}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+def browser(start_browser):
+    driver = start_browser()
     yield driver
     driver.quit()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 import struct
 import time
 import zlib
@@ -14,13 +13,6 @@ import pytest
 
 from nnpu.cli import main
 from nnpu.review import Review
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-DRIVER = shutil.which("chromedriver")
-
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="no chromium and chromedriver: see CONTRIBUTING.md"
-)
 
 HOSTILE = (
     "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='t'\">"
@@ -68,28 +60,8 @@ def page(folder):
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory, folder):
-    webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium: pip install .[dev]")
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (
-        "headless=new",
-        "no-sandbox",
-        "disable-gpu",
-        "disable-dev-shm-usage",
-        "no-first-run",
-        "disable-background-networking",
-        "disable-component-update",
-        "disable-sync",
-        f"user-data-dir={tmp_path_factory.mktemp('profile')}",
-    ):
-        options.add_argument(f"--{flag}")
-    downloads = {"download.default_directory": str(folder), "download.prompt_for_download": False}
-    options.add_experimental_option("prefs", downloads)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+def browser(start_browser, folder):
+    driver = start_browser(folder)
     yield driver
     driver.quit()
 
