@@ -179,3 +179,15 @@ def test_what_is_neither_yes_nor_no_is_refused(cells, shown):
     message = rf"Column 'member', row 12: '{shown}' is neither yes nor no"
     with pytest.raises(InputError, match=message):
         fitted.read(pa.array(cells), first=10)
+
+
+def test_the_plan_of_forty_thousand_columns_can_be_saved():
+    """A fit of 20,000 columns once ended with a model that was too large to save."""
+    from nnpu.estimators.storage import CONFIG, LARGEST
+    from nnpu.table.columns.seen import TrainingRows
+
+    rows = batch(gene_12345=[f"{value:.3f}" for value in np.random.default_rng(0).random(200)])
+    plan, training = fit_columns(rows, np.arange(200)), TrainingRows(np.arange(200))
+    plan.raw(rows, training)
+    size = len(json.dumps(plan.with_seen(training.seen).to_json(), indent=1))
+    assert 40_000 * size < LARGEST[CONFIG]

@@ -35,7 +35,7 @@ __all__ = ["SCHEMA", "aside", "check_target", "save", "sums_of"]
 SCHEMA = 1
 TABLE = "table/"  # before the names of what TablePU keeps
 WEIGHTS, CONFIG, SUMS = "model.safetensors", "config.json", "SHA256SUMS"
-LARGEST = {WEIGHTS: 8 * 2**30, CONFIG: 8 * 2**20, SUMS: 2**10}  # bytes
+LARGEST = {WEIGHTS: 8 * 2**30, CONFIG: 32 * 2**20, SUMS: 2**10}  # bytes
 
 _OVERTAKEN = {errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST}  # another process renamed first
 _TRIES = 100
