@@ -138,7 +138,7 @@ def species_table(path: Path) -> str:
     plain = rows[rows.system != "maxent"]
     parts = [
         "Species with even numbers, on which nothing was chosen:",
-        by_region(plain[~odd]),
+        by_region(rows[~odd & (rows.system != "maxent")]),
         "All species that were run:",
         by_region(plain),
         "Those of them that Maxent was run on:",
