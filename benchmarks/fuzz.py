@@ -70,9 +70,9 @@ def finite(block: object) -> bool:
 
 def learned() -> object:
     """What an earlier fit may have stored of the seeds' columns."""
-    from nnpu.table.columns import ColumnPlan
+    from nnpu.table.columns.stored_columns import plan_from_json
 
-    return ColumnPlan.from_json(
+    return plan_from_json(
         [
             {
                 "kind": "number",

@@ -510,7 +510,7 @@ def test_the_folder_itself_may_be_reached_by_a_link(folder, tmp_path):
 
 def test_what_would_not_be_read_again_is_not_written(tmp_path):
     clf = fit()
-    clf.history_ = [{"note": "x" * 9 * 2**20}]
-    with pytest.raises(InputError, match=r"config\.json would have 9,.* bytes, and at most"):
+    clf.history_ = [{"note": "x" * 33 * 2**20}]
+    with pytest.raises(InputError, match=r"config\.json would have 34,.* bytes, and at most"):
         clf.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []

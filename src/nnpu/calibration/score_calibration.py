@@ -140,27 +140,19 @@ def samples(
     return p, u if kind == "two-sample" else together
 
 
-def least_regret_cut(
-    population: ArrayLike,
-    at_low: ScoreCalibration,
-    at_high: ScoreCalibration,
-    guards: tuple[ScoreCalibration, ...] = (),
-) -> float:
-    """Return the cut that can lose least accuracy while the prior is somewhere in an interval.
+def least_regret_cut(population: ArrayLike, *calibrations: ScoreCalibration) -> float:
+    """Return the cut that loses least accuracy on the mean over priors that may be the true one.
 
     The regret of a cut under a prior is the accuracy by which it falls short of the best cut under
-    that prior. It is convex in the prior, so that the ends of the interval decide. Where both ends
-    are on the same side of one half, only cuts count that lose nothing, at the `guards`, against
-    calling every row the more likely class.
+    that prior. Calling every row the more likely class is a cut too: none is chosen that does
+    worse on the mean.
 
     Parameters
     ----------
     population : array-like of shape (n,)
         Scores of the rows that stand for the population, held out.
-    at_low, at_high : ScoreCalibration
-        P(y = +1 | score) under the least and under the greatest prior; see `fit_calibration`.
-    guards : tuple of ScoreCalibration
-        The same where the cut must not lose against the more likely class; default: both ends.
+    *calibrations : ScoreCalibration
+        P(y = +1 | score) under each prior, the least first; see `fit_calibration`.
 
     Returns
     -------
@@ -174,41 +166,30 @@ def least_regret_cut(
     0.0
     """
     scores = np.sort(as_vector(population, "population", "least_regret_cut"))[::-1]
-    gains = _gains(scores, (at_low, at_high))
-    regrets = (gains.max(axis=1, keepdims=True) - gains).max(axis=0)
-    everybody = gains[:, -1]  # what flagging all rows gains over flagging none
-    if (everybody > 0).all() or (everybody < 0).all():
-        gains = _gains(scores, guards or (at_low, at_high))
-        majority = gains[:, -1:] if everybody[0] > 0 else gains[:, :1]
-        regrets[(gains < majority - 1e-12).any(axis=0)] = np.inf
-    regrets[1:-1][scores[1:] == scores[:-1]] = np.inf  # equal scores stay together
-    k = int(np.argmin(regrets))
+    wins = np.mean([2 * each(scores) - 1 for each in calibrations], axis=0)
+    gains = np.concatenate([[0.0], np.cumsum(wins)])  # of flagging the k highest rows
+    gains[1:-1][scores[1:] == scores[:-1]] = -np.inf  # equal scores stay together
+    k = int(np.argmax(gains))
     if k == 0:
-        return max(float(scores[0]), -at_low.intercept / max(at_low.slope, 1e-9))
+        least = calibrations[0]
+        return max(float(scores[0]), -least.intercept / max(least.slope, 1e-9))
     if k == scores.size:
         return float(np.nextafter(scores[-1], -np.inf))
     return float((scores[k - 1] + scores[k]) / 2)
 
 
-def _gains(scores: FloatArray, calibrations: tuple[ScoreCalibration, ...]) -> FloatArray:
-    """Return the accuracy that flagging the k highest rows gains, for k = 0 to n."""
-    gains: FloatArray = np.array([np.cumsum(2 * each(scores) - 1) for each in calibrations])
-    return np.pad(gains, ((0, 0), (1, 0))) / scores.size
-
-
 def cut_priors(prior: float, estimate: PriorEstimate | None, labelled: float) -> tuple[float, ...]:
-    """Return the priors that decide the cut of least regret.
+    """Return the priors that decide the cut of least regret, the least first.
 
-    The limits of the prior's interval, as far inside of (labelled share, 1) as it goes, and for
-    the guard against losing to the more likely class the priors half-way from the estimate to
-    these limits: at the limits themselves it would flag hardly any row (docs/prior.md). The
-    estimate is of P ∪ U; known negatives make the classifier's prior a part of it.
+    The estimate, the limits of its interval, as far inside of (labelled share, 1) as it goes, and
+    the priors half-way between. The estimate is of P ∪ U; known negatives make the classifier's
+    prior a part of it.
     """
     if estimate is None:
-        return prior, prior
+        return (prior,)
     scale, room = prior / estimate.value, 1e-3 * (1 - labelled)
     low, high = (
         min(max(end * scale, labelled + room), 1 - room) for end in (estimate.low, estimate.high)
     )
     low, high = min(low, prior), max(high, prior)
-    return low, high, (low + prior) / 2, (high + prior) / 2
+    return low, (low + prior) / 2, prior, (high + prior) / 2, high

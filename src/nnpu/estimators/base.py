@@ -181,7 +181,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         at : {"prior", "half", "regret"}, optional
             "prior": predict as many positives as there are; precision equals recall there. "half":
             where the calibrated probability is one half, the most accurate cut if it is right.
-            "regret": the cut that can lose least over the interval of an estimated prior; see
+            "regret": the cut that loses least over the interval of an estimated prior; see
             `nnpu.calibration.least_regret_cut`.
         precision, recall : float, optional
             The value to reach by PU estimates. Exactly one of `at`, `precision` and `recall`.

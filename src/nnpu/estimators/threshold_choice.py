@@ -102,11 +102,11 @@ def _least_regret(
     population = np.concatenate([scores_p, scores_u]) if one_sample else scores_u
     share = scores_p.size / population.size if one_sample else 0.0
     priors = cut_priors(classifier.prior_, classifier.prior_estimate_, share)
-    low, high, *guards = (
+    under = (
         fit_calibration(scores_p, scores_u, prior=prior, sampling=classifier.sampling)
         for prior in priors
     )
-    return least_regret_cut(population, low, high, tuple(guards))
+    return least_regret_cut(population, *under)
 
 
 def shifted(classifier: Classifier, new_prior: float) -> Classifier:

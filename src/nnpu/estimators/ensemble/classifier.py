@@ -337,7 +337,7 @@ class EnsemblePU(BasePUClassifier):
         return np.asarray(logit(np.clip(mean, _SURE, 1 - _SURE)))
 
     def _finish(self, log_odds: NDArray[np.float64], s: NDArray[np.int8]) -> None:
-        """Calibrate the mixture and cut where least can be lost; say so if nothing was learned.
+        """Calibrate the mixture and cut where least is lost; say so if nothing was learned.
 
         That is at one half, unless the prior is an estimate: then its interval decides.
         """
@@ -350,11 +350,11 @@ class EnsemblePU(BasePUClassifier):
             labelled, population = 0.0, log_odds[s == 0]
             if self.sampling == "one-sample":
                 labelled, population = float(s.mean()), log_odds
-            low, high, *guards = (
+            under = (
                 ScoreCalibration(*calibrated(log_odds, s, prior, self.sampling))
                 for prior in cut_priors(self.prior_, self.prior_estimate_, labelled)
             )
-            self.threshold_ = least_regret_cut(population, low, high, tuple(guards))
+            self.threshold_ = least_regret_cut(population, *under)
         if p_against_u(log_odds, s) <= 0.5:
             warnings.warn(
                 "Out of fold, labelled rows score no higher than unlabelled ones: nothing was "
