@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu, norm
 
-__all__ = ["Plateau", "Ratio", "RatioCurve", "find_plateau", "ratio_at", "ratio_curve"]
+__all__ = ["Plateau", "Ratio", "RatioCurve", "auc", "find_plateau", "ratio_at", "ratio_curve"]
 
 FloatArray = NDArray[np.float64]
 
@@ -26,6 +26,16 @@ Z90 = float(norm.ppf(0.95))
 
 #: The share of P, from the top, in which pure positives are looked for.
 TOP = 0.15
+
+
+def auc(scores_p: FloatArray, scores_u: FloatArray) -> float:
+    """Return the chance that a row of P scores more than one of U, ties counting one half.
+
+    >>> auc(np.array([1.0, 3.0]), np.array([1.0, 2.0]))
+    0.625
+    """
+    n = scores_p.size * scores_u.size
+    return float(mannwhitneyu(scores_p, scores_u).statistic) / n
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from nnpu.prior.curve import Z90, find_plateau, ratio_at
+from nnpu.prior.curve import Z90, auc, find_plateau, ratio_at
 
 if TYPE_CHECKING:
     from nnpu.parameters import Sampling
@@ -39,19 +39,13 @@ class Evidence:
     high: float
     bound: tuple[float, float]  # the interval of the upper bound
 
-    @property
-    def auc(self) -> float:
-        """How well the scores tell P from U."""
-        n = self.scores_p.size * self.scores_u.size
-        return float(mannwhitneyu(self.scores_p, self.scores_u).statistic) / n
-
 
 def doubt(found: Evidence) -> str:
     """Return why the estimate may be wrong by more than its interval says, or nothing."""
     p_value = mannwhitneyu(found.scores_p, found.scores_u, alternative="greater").pvalue
     if not p_value < 0.001:  # NaN if all scores are equal
         return "The scores do not tell P from U: the prior may be anything up to 1."
-    if found.auc > APART or found.share * found.scores_u.size < FEWEST:
+    if auc(found.scores_p, found.scores_u) > APART or found.share * found.scores_u.size < FEWEST:
         return (
             "Hardly any unlabelled row looks like a labelled one: U has next to no positives, or a "
             "column gives the label away (an id, a date, a note written when the label was given). "

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from nnpu.prior.bbe import best_bin, best_bin_interval
-from nnpu.prior.curve import FloatArray
+from nnpu.prior.curve import FloatArray, auc
 from nnpu.prior.mixture import mixture_posterior
 
 __all__ = ["METHODS", "Limits", "Method"]
@@ -45,7 +45,8 @@ def _overlap(
     """
     posterior = mixture_posterior(scores_p, scores_u, labelled)
     bound = best_bin(scores_p, scores_u)
-    apart = _separation(scores_p, scores_u, posterior.mean)
+    # P against the negatives alone, if U has this share of positives
+    apart = (auc(scores_p, scores_u) - posterior.mean / 2) / (1 - posterior.mean)
     weight = float(np.interp(apart, (OVERLAP, APART), (0, 1)))
     share = min(posterior.mean + weight * (bound - posterior.mean), bound)
     below, above = TAILS["two-sample" if labelled is None else "one-sample"]
@@ -54,13 +55,6 @@ def _overlap(
     most = best_bin_interval(scores_p, scores_u, rng)[1]
     high = min(high + weight * max(most - high, 0), most)
     return share, min(low, share), max(high, share)
-
-
-def _separation(scores_p: FloatArray, scores_u: FloatArray, share: float) -> float:
-    """Return the chance that a positive scores more than a negative, if U has this share."""
-    ranks = rankdata(np.concatenate([scores_p, scores_u]))[: scores_p.size]
-    auc = (ranks.mean() - (scores_p.size + 1) / 2) / scores_u.size
-    return float((auc - share / 2) / (1 - share))
 
 
 def _bbe(
