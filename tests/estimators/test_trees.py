@@ -281,6 +281,21 @@ def test_what_is_missing_can_tell(table):
     assert np.mean((clf.predict(x) == 1) == (y == 1)) > 0.95
 
 
+def test_a_model_that_splits_gaps_from_all_values_comes_back(tmp_path):
+    """LightGBM writes that split with the threshold ∞, which no folder may hold."""
+    rng = np.random.default_rng(0)
+    s = (rng.random(2000) < 0.3).astype(int)
+    X = rng.normal(size=(2000, 1))
+    X[(s == 1) & (rng.random(2000) < 0.8)] = np.nan
+    clf = BoostedPU(0.4, random_state=0).fit(X, s)
+    assert clf.forest_.threshold.max() > 1e300  # there is such a split
+    clf.save(tmp_path / "model")
+    again = nnpu.load(tmp_path / "model")
+    assert np.array_equal(again.decision_function(X), clf.decision_function(X))
+    gap, value = again.decision_function([[np.nan], [0.0]])
+    assert gap > value
+
+
 def test_the_prior_is_estimated_from_rows_with_medians_in_the_gaps(table):
     x, s, _ = (part[:300] for part in table)
     x[s == 0, 0] = np.where(np.arange((s == 0).sum()) % 4 == 0, np.nan, x[s == 0, 0])

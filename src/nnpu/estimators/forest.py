@@ -281,7 +281,7 @@ def _nodes(
     decision = read("decision_type", np.int64)
     if n_inner and np.any((decision >> 2) & 3 == 1):
         raise InputError("Trees with zeros as missing values are not read.")
-    threshold = read("threshold", np.float64)
+    threshold = np.nan_to_num(read("threshold", np.float64))  # ∞: gaps apart from all values
     nan_left = np.where((decision >> 2) & 3 == 2, (decision >> 1) & 1 == 1, threshold >= 0)
     pad = np.zeros(n_inner + 1)
     children = {
