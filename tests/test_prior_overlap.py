@@ -10,7 +10,8 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from nnpu.prior import PriorEstimate, estimate_prior, out_of_fold_scores
 from nnpu.prior.mixture import mixture_posterior
-from nnpu.prior.scores import MOST_ROWS, default_model, some_rows
+from nnpu.prior.scores import default_model
+from nnpu.prior.subsample import MOST_ROWS, some_rows
 
 
 def normal(prior, n_p, n_u, distance, seed=0):

@@ -8,11 +8,13 @@ import sys
 
 import pytest
 
-MOST_MODULES, MOST_LINES = 90, 14_250  # the aim is 90 and 14,000: docs/design.md
+MOST_MODULES, MOST_LINES = 90, 14_000
 CODE = """
 import json, sys
 from pathlib import Path
 from nnpu.cli import main
+from nnpu.estimators import forest
+forest._MANY = 1  # as with thousands of rows: LightGBM's predictor is loaded too
 main(sys.argv[1:])
 files = {m.__file__ for n, m in list(sys.modules.items())
          if (n == "nnpu" or n.startswith("nnpu.")) and getattr(m, "__file__", None)}

@@ -14,7 +14,7 @@ from nnpu.data.vectors import as_array
 from nnpu.estimators._kinds import as_numbers
 from nnpu.estimators._offset import centred, check_dense, find_offset, warn_of_lost_digits
 from nnpu.parameters import InputError
-from nnpu.prior.scores import MOST_ROWS
+from nnpu.prior.subsample import MOST_ROWS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

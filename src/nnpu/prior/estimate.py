@@ -14,7 +14,7 @@ from nnpu.prior.curve import Z90, FloatArray, ratio_curve
 from nnpu.prior.judgement import WIDEST, Evidence, doubt, message
 from nnpu.prior.methods import METHODS, Limits
 from nnpu.prior.result import PriorEstimate
-from nnpu.prior.scores import check_random_state, out_of_fold_scores, some_rows
+from nnpu.prior.subsample import check_random_state, some_rows
 
 __all__ = ["estimate_prior"]
 
@@ -142,6 +142,8 @@ def _scores_of(
         scores_p, scores_u = _as_scores(x_p, "x_p"), _as_scores(x_u, "x_u")
         scores_p, scores_u = (some_rows(x, random_state)[0] for x in (scores_p, scores_u))
     else:
+        from nnpu.prior.scores import out_of_fold_scores
+
         scores_p, scores_u = out_of_fold_scores(
             x_p, x_u, model=model, random_state=random_state, groups=groups
         )

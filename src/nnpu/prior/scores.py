@@ -17,26 +17,16 @@ import scipy.sparse as sp
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.data.vectors import as_array
 from nnpu.parameters import InputError, ParameterError, shown
+from nnpu.prior.subsample import seed_of, some_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.prior.curve import FloatArray
 
-__all__ = [
-    "MOST_ROWS",
-    "as_features",
-    "check_random_state",
-    "default_model",
-    "out_of_fold_scores",
-    "some_rows",
-    "spline_features",
-]
+__all__ = ["as_features", "default_model", "out_of_fold_scores", "spline_features"]
 
 N_FOLDS = 5
-
-#: At most so many rows of P, and of U, make an estimate; more would say hardly anything new.
-MOST_ROWS = 20_000
 
 #: With more columns than this, extremely randomised trees take the place of splines.
 WIDE = 50
@@ -85,7 +75,7 @@ def out_of_fold_scores(
     >>> bool(scores_p.mean() > scores_u.mean()), scores_u.shape
     (True, (100,))
     """
-    seed = _seed(random_state)
+    seed = seed_of(random_state)
     groups_p, groups_u = groups or (None, None)
     x_p, groups_p = some_rows(as_array(x_p), seed, groups_p, "x_p")
     x_u, groups_u = some_rows(as_array(x_u), seed, groups_u, "x_u")
@@ -106,24 +96,6 @@ def out_of_fold_scores(
             raise InputError("Out-of-fold scores need different rows, in x_p and in x_u.")
         scores[test] = _scores(_fit(model, x[train], s[train]), x[test])
     return scores[:n_p], scores[n_p:]
-
-
-def some_rows(
-    x: Any, random_state: Any, groups: Any = None, name: str = "x"
-) -> tuple[Any, NDArray[Any] | None]:
-    """Return at most `MOST_ROWS` rows, drawn at random, and their groups."""
-    from sklearn.utils import resample
-
-    n = np.shape(x)[0] if np.ndim(x) else 0
-    if groups is not None and np.shape(groups) != (n,):
-        raise ParameterError(
-            f"The 'groups' parameter of estimate_prior must have one value per row of {name}, "
-            f"{n} in all. Got an array of shape {np.shape(groups)} instead."
-        )
-    if n <= MOST_ROWS:
-        return x, groups
-    kind = {"replace": False, "n_samples": MOST_ROWS, "random_state": _seed(random_state)}
-    return tuple(resample(x, groups, **kind)) if groups is not None else (resample(x, **kind), None)
 
 
 def default_model(x: Any, *, random_state: int | None = None) -> Any:
@@ -301,25 +273,3 @@ def _scores(model: Any, x: Any) -> FloatArray:
     if hasattr(model, "predict_proba"):
         return np.asarray(model.predict_proba(x)[:, 1], dtype=np.float64)
     return np.asarray(model.decision_function(x), dtype=np.float64)
-
-
-def check_random_state(random_state: Any) -> Any:
-    """Return the generator that a seed stands for; what is none is refused in our words."""
-    from sklearn.utils import check_random_state as as_random_state
-
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    try:
-        return as_random_state(random_state)
-    except ValueError as error:
-        raise ParameterError(
-            "The 'random_state' parameter of estimate_prior must be an int in the range "
-            f"[0, 2**32), a RandomState, a Generator or None. Got {shown(random_state)} instead."
-        ) from error
-
-
-def _seed(random_state: Any) -> int:
-    generator = check_random_state(random_state)
-    if isinstance(generator, np.random.Generator):
-        return int(generator.integers(2**31))
-    return int(generator.randint(2**31))
