@@ -59,6 +59,7 @@ def test_the_folder_of_checkpoints_is_named_in_one_place():
     assert named == ["files.py"]
 
 
+@pytest.mark.timeout(1200)  # every run imports torch
 @pytest.mark.parametrize(
     "runs", [2, pytest.param(50, marks=pytest.mark.slow, id="as often as it once failed 4 times")]
 )

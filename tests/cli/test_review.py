@@ -138,7 +138,7 @@ def test_a_page_and_purposes(fitted, tmp_path, capsys):
     ("spoil", "message"),
     [
         (lambda text: text.replace("id", "name", 1), "is not a review sheet"),
-        (lambda text: text.replace("yes,c", "yes,x", 1), "ids are not in the data"),
+        (lambda text: text.replace("yes,c", "yes,x", 1), "not in the data"),
         (lambda text: text.replace("yes", "maybe", 1), "'maybe' is not understood"),
         (
             lambda text: text.replace("yes,", ",").replace("no,", ","),
@@ -226,7 +226,7 @@ def test_a_fit_refuses_answers_to_other_rows(fitted, tmp_path, capsys):
             main(["fit", str(data), "--label", "s", "--out", str(out), "--answers", str(sheet)])
         assert stopped.value.code == 2
         said = capsys.readouterr().err
-        assert message in said or "ids are not in the data" in said
+        assert message in said or "not in the data" in said
         assert not out.exists()
 
 

@@ -397,3 +397,14 @@ def test_the_wheel_holds_the_style_sheet_and_the_script(tmp_path):
     (wheel,) = WheelBuilder(str(root)).build(directory=str(tmp_path), versions=["standard"])
     names = zipfile.ZipFile(wheel).namelist()
     assert {"nnpu/report/html/page.css", "nnpu/report/html/page.js"} <= set(names)
+
+
+def test_rows_at_the_top_that_are_also_nearest_to_the_threshold_are_listed_once():
+    s, scores = np.array([1, 1, *[0] * 30]), np.linspace(1, -1, 32)
+    ranked = rank_rows(s, scores, 2.0)  # no row is flagged
+    text = str(rows_section(ranked, lambda score: 0.5).body)
+    assert text.count("row 3<") == 1
+    assert "Closest to the threshold" not in text
+    assert "also the closest to the threshold" in text
+    ranked = rank_rows(s, scores, 0.0)
+    assert "Closest to the threshold" in str(rows_section(ranked, lambda score: 0.5).body)

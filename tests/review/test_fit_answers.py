@@ -186,7 +186,7 @@ def test_sheets_of_other_rows_are_refused(tmp_path):
     path = written(tmp_path, review, p > 0.5)
     with pytest.raises(ValueError, match="the data changed since the draw"):
         Review.from_sheets(path, ids=range(120))
-    with pytest.raises(ValueError, match="ids are not in the data"):
+    with pytest.raises(ValueError, match="not in the data"):
         Review.from_sheets(path, ids=range(500, 600))
 
 

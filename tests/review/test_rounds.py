@@ -206,7 +206,7 @@ def change(**cells):
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (change(id="case-none"), "1 ids are not in the data, 'case-none' first"),
+        (change(id="case-none"), "ids that are not in the data: 1, 'case-none' first"),
         (change(answer="maybe"), r"line 4: the answer 'maybe' is not understood"),
         (change(chance="0.9"), "column chance was changed"),
         (change(chance="much"), "must stay as they were"),
@@ -243,9 +243,9 @@ def test_a_copied_line_is_left_out_and_said(tmp_path):
     [
         (Review(P, ids=IDS, model="m2"), r"another model \(m1, not m2\)"),
         (Review(1 - P, ids=IDS), "drawn with other probabilities"),
-        (Review(P, ids=[*IDS[:-1], "new"]), "ids are not in the data|the data changed"),
+        (Review(P, ids=[*IDS[:-1], "new"]), "not in the data|the data changed"),
         (Review(np.append(P, 0.5), ids=[*IDS, "more"]), "the data changed since the draw"),
-        (Review(P), "ids are not in the data"),
+        (Review(P), "not in the data"),
         (
             Review(P, ids=IDS, known=np.where(np.arange(N) < 300, Y, np.nan)),
             "other rows were known",

@@ -191,3 +191,13 @@ def test_the_plan_of_forty_thousand_columns_can_be_saved():
     plan.raw(rows, training)
     size = len(json.dumps(plan.with_seen(training.seen).to_json(), indent=1))
     assert 40_000 * size < LARGEST[CONFIG]
+
+
+def test_the_dense_view_keeps_differences_that_float32_loses():
+    seconds = 1.7e9 + np.arange(100.0)
+    assert np.unique(seconds.astype(np.float32)).size == 2
+    rows = batch(seconds=seconds)
+    dense = fit_columns(rows, np.arange(100)).transform(rows)
+    assert dense.dtype == np.float32
+    assert np.all(np.diff(dense[:, 0]) > 0)
+    assert np.allclose(dense.std(axis=0), 1)

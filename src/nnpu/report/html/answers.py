@@ -88,11 +88,18 @@ def rows_section(
         "Closest to the threshold": ranking.near,
         "Labelled, but scored low": ranking.doubted,
     }
-    lists = [listed(caption, rows) for caption, rows in parts.items() if rows]
     words = (
         "Rows without a label, from the top of the ranking: here hidden positives are most likely. "
         "Rows without a label near the threshold: here a person's answer changes most."
     )
+    if ranking.near == ranking.top:
+        del parts["Closest to the threshold"]
+        words = (
+            "Rows without a label, from the top of the ranking: here hidden positives are most "
+            "likely. They are also the closest to the threshold, which few or no rows without a "
+            "label are above: a person's answer changes most here too."
+        )
+    lists = [listed(caption, rows) for caption, rows in parts.items() if rows]
     if ranking.doubted:
         words += (
             " Labelled rows that the model would not flag: wrong labels, or positives of another "
