@@ -290,8 +290,8 @@ class Review:
         unknown = sorted(set(sheet.ids) - self._rows_by_id().keys())
         if unknown:
             raise InputError(
-                f"{source}: ids that are not in the data: {len(unknown)}, {unknown[0]!r} first. Use "
-                "the data file that the rows were drawn from."
+                f"{source}: ids that are not in the data: {len(unknown)}, {unknown[0]!r} first. "
+                "Use the data file that the rows were drawn from."
             )
         if (stamp.N, stamp.ids) != (self.probability.size, self._digest):
             raise InputError(
