@@ -133,3 +133,15 @@ def test_a_notebook_shows_the_fitted_prior_and_how_sure_it_is(linear, rows):
     assert "as given" in given._repr_mimebundle_()["text/html"]
     estimated = linear._repr_html_()
     assert f"{linear.prior_estimate_.low:.2f} to {linear.prior_estimate_.high:.2f}" in estimated
+
+
+def test_the_box_links_to_the_site_if_the_package_names_one(monkeypatch):
+    from email.message import Message
+
+    assert "nnpu.LinearPU.html" not in LinearPU(0.4)._repr_html_()  # no site is published
+    about = Message()
+    about["Project-URL"] = "Source, https://example.org/code"
+    about["Project-URL"] = "Documentation, https://example.org/nnpu/"
+    monkeypatch.setattr("nnpu.estimators.notebook.metadata.metadata", lambda name: about)
+    link = "https://example.org/nnpu/api/nnpu.LinearPU.html"
+    assert f'href="{link}"' in LinearPU(0.4)._repr_html_()

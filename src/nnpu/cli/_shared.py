@@ -44,17 +44,20 @@ __all__ = [
 ]
 
 label_option = click.option(
-    "--label", required=True, metavar="COLUMN", help="1/true/yes or 0/false/no/empty."
+    "--label",
+    required=True,
+    metavar="COLUMN",
+    help="Column of labels: 1/true/yes, or 0/false/no/empty if unknown.",
 )
 positive_option = click.option(
     "--positive", metavar="WORD", help="The label of the positives, if it is a word such as fraud."
 )
 _READING = (
-    click.option("--sep", metavar="CHARACTER", help="Separator of a text.  [default: detected]"),
+    click.option("--sep", metavar="CHARACTER", help="Separator of columns.  [default: detected]"),
     click.option(
         "--decimal", type=click.Choice([".", ","]), help="Decimal mark.  [default: detected]"
     ),
-    click.option("--encoding", metavar="NAME", help="Of a text.  [default: detected]"),
+    click.option("--encoding", metavar="NAME", help="Text encoding.  [default: detected]"),
 )
 sampling_option = click.option(
     "--sampling",
@@ -84,7 +87,7 @@ def report_option(default: str) -> Callable[[Any], Any]:
         "--report",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
-        help=f"Write the report, a page to look at, to this file.  [default: {default}]",
+        help=f"Where to write the report, an HTML page.  [default: {default}]",
     )
 
 
@@ -100,9 +103,9 @@ _JOB = (  # the options that `TablePU` takes, by its names
     positive_option,
     id_option,
     drop_option,
-    click.option("--groups", metavar="COLUMN", help="Set rows of a group aside together."),
+    click.option("--groups", metavar="COLUMN", help="Keep rows of a group together."),
     click.option("--time", metavar="COLUMN", help="Set the latest rows aside."),
-    click.option("--images", metavar="COLUMN", help="Learn from image files, relative to DATA."),
+    click.option("--images", metavar="COLUMN", help="Column of image files to learn from."),
     seed_option,
 )
 _NETWORK = (
@@ -112,7 +115,7 @@ _NETWORK = (
         metavar="PIXELS",
         help="Resize the images to squares of this side.",
     ),
-    click.option("--epochs", type=click.IntRange(min=1), help="Passes of the network."),
+    click.option("--epochs", type=click.IntRange(min=1), help="Passes over the rows."),
     click.option(
         "--parallel",
         type=click.Choice(["global", "local"]),
@@ -132,7 +135,7 @@ _MODEL = (
     click.option(
         "--model",
         type=click.Choice(["ensemble", "network", "trees", "linear"]),
-        help="What is fitted.",
+        help="What to fit.  [default: ensemble]",
     ),
 )
 
@@ -142,7 +145,7 @@ _ANSWERS = click.option(
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     multiple=True,
     metavar="FILE",
-    help="Answered sheets of nnpu review: the prior, and what they teach; repeatable.",
+    help="Answered sheets of nnpu review to learn from; repeatable.",
 )
 
 

@@ -29,7 +29,9 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--for", "purpose", default="estimate", show_default=True, help=_PURPOSE)
 @click.option("--question", default="Is this row a positive?", show_default=True, help=_ASKED)
 @click.option("--label", metavar="COLUMN", help="PU labels.  [default: the column of the fit]")
-@click.option("--cost-fp", type=float, help="Cost of a false alarm: gives the cheapest cut.")
+@click.option(
+    "--cost-fp", type=float, help="Cost of a false alarm; with --cost-fn, gives the cheapest cut."
+)
 @click.option("--cost-fn", type=float, help="Cost of a missed positive.")
 @_shared.report_option("none")
 @_shared.seed_option

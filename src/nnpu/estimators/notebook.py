@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from html import escape
+from importlib import metadata
 from typing import Any
 
 __all__ = ["NotebookBox"]
 
 
 class NotebookBox:
-    """Adds a line about the fitted prior to scikit-learn's HTML of an estimator."""
+    """Adds a line about the fitted prior, and a link, to scikit-learn's HTML of an estimator."""
+
+    _doc_link_module = "nnpu"
+
+    @property
+    def _doc_link_template(self) -> str:
+        """The page of a class on the site that ``[project.urls]`` names; without one no link."""
+        try:
+            urls = metadata.metadata("nnpu").get_all("Project-URL") or []
+        except metadata.PackageNotFoundError:
+            urls = []
+        site = dict(url.split(", ", 1) for url in urls).get("Documentation", "")
+        return f"{site.rstrip('/')}/api/nnpu.{{estimator_name}}.html" if site else ""
 
     def _repr_html_inner(self) -> str:
         return f"{super()._repr_html_inner()}{_about_prior(self)}"  # type: ignore[misc]
