@@ -50,15 +50,15 @@ def bench(
     authors_python: str,
     as_json: bool,
 ) -> None:
-    r"""Compare our speed with the hardware's limit and with other ways.
+    """Compare our speed with the hardware's limit and with other ways.
 
     \b
-    training   the 6-layer perceptron on 60,000 rows of 784 features, batches of 1,000
-    mnist      the same at the batch of the paper's experiment, 30,000
-    outofcore  400,000 rows of 2,000 features from disk and from memory (6.4 GB of disk)
-    sparse     1,000,000 rows of 100,000 features, 50 of them not zero (0.4 GB of disk)
-    processes  the training in two processes of one thread against one of two threads
-    """
+    training   6-layer perceptron, 60,000 rows of 784 features, batches of 1,000
+    mnist      the same in the batches of the paper's experiment, 30,000
+    outofcore  400,000 rows of 2,000 features, disk and memory (6.4 GB of disk)
+    sparse     1,000,000 rows of 100,000 features, 50 not zero (0.4 GB of disk)
+    processes  two processes of one thread against one of two threads
+    """  # noqa: D301 (click reads the backspace)
     import json
 
     from nnpu.paper import speed

@@ -20,13 +20,13 @@ SAMPLING_LINES = {  # a line of 80 columns each: it is the one thing that only t
     "two-sample": "Sampling: two-sample. If all rows are one table: --sampling one-sample.",
 }
 UNTESTED = (
-    "Labels: taken as random among the positives. An estimated prior rests on that, so that these "
-    "rows cannot test it; a prior known from elsewhere can (--prior)."
+    "Labels: assumed to be given at random among the positives. The estimated prior relies on "
+    "that, so these rows cannot test it; with a known prior (--prior) they can."
 )
 CAVEAT = (
     "These figures hold for rows that the model was not fitted to; for rows of the training table "
-    "they are too good. No true label was seen. The figures rest on the share of positives, and on "
-    "labelled positives that are a random part of all positives."
+    "they are too good. No true label was used: the figures rely on the share of positives, and on "
+    "labels that were given at random among the positives."
 )
 
 
@@ -80,7 +80,7 @@ def table_lines(
     lines.append(f"Rows: {len(s):,}, of which {labelled}; {judge}")
     return [
         *lines,
-        f"Columns ({plan.width:,} features):",
+        f"Columns ({plan.width:,} feature{'' if plan.width == 1 else 's'}):",
         *(f"  {line}" for line in plan.told()),
     ]
 
