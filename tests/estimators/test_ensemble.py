@@ -11,7 +11,9 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from scipy.special import expit
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
@@ -20,6 +22,7 @@ from nnpu.estimators.ensemble import threads as module
 from nnpu.estimators.ensemble.designs import fit_dense, fit_expansion
 from nnpu.estimators.ensemble.member_scorers import View
 from nnpu.estimators.ensemble.members import MEMBERS, down_sampled
+from nnpu.estimators.ensemble.sparse_fits import soft_ridge
 from nnpu.estimators.ensemble.task import Task
 from nnpu.estimators.ensemble.trials import make_folds
 from nnpu.estimators.ensemble.weights import find_weights
@@ -253,6 +256,46 @@ def test_words_that_p_lacks_count_through_words_beside_them():
     }  # fmt: skip
     assert auc["topics"] > 0.95
     assert auc["topics"] > auc["linear"]
+
+
+def test_soft_labels_of_u_teach_words_that_p_lacks():
+    """P holds the even words of the first topic alone: its odd ones stand beside them in U.
+
+    A weight for each word by P against U calls a text of odd words negative.
+    """
+    rng = np.random.default_rng(0)
+    y = rng.random(1500) < 0.5
+    word = rng.integers(0, 300, (1500, 8)) + 300 * ~y[:, None]
+    s = (y & (np.cumsum(y) <= 150)).astype(int)
+    word[s == 1] -= word[s == 1] % 2
+    x = sp.csr_matrix((np.ones(word.size), (np.repeat(np.arange(1500), 8), word.ravel())))
+    odd = sp.csr_matrix(np.tile(np.arange(600) % 2, (2, 1)) * (np.arange(600) // 300 == [[0], [1]]))
+    scores = {
+        name: EnsemblePU(0.5, sampling="one-sample", members=[name], n_folds=2, random_state=0)
+        .fit(x, s)
+        .decision_function(odd)
+        for name in ("linear", "taught")
+    }
+    assert scores["linear"][0] < scores["linear"][1] + 0.1
+    assert scores["taught"][0] > 0 > scores["taught"][1]
+
+
+def test_a_ridge_of_soft_labels_is_at_its_minimum():
+    """Against Newton's method from the same formula, and hard labels against scikit-learn."""
+    rng = np.random.default_rng(0)
+    x, weight = rng.normal(size=(80, 3)), rng.random(80)
+    hard = (x[:, 0] + rng.normal(size=80) > 0).astype(float)
+    found = soft_ridge(sp.csr_matrix(x), hard, weight, 0.5, np.zeros(4))
+    oracle = LogisticRegression(C=2, tol=1e-10, max_iter=1000).fit(x, hard, sample_weight=weight)
+    np.testing.assert_allclose(found[:3], oracle.coef_[0], atol=1e-3)
+    soft = rng.random(80)
+    w, design = np.zeros(4), np.column_stack([x, np.ones(80)])
+    penalty = np.diag([0.5, 0.5, 0.5, 0.0])
+    for _ in range(20):
+        q = expit(design @ w)
+        slope = design.T @ (weight * (q - soft)) + penalty @ w
+        w -= np.linalg.solve((design.T * (weight * q * (1 - q))) @ design + penalty, slope)
+    np.testing.assert_allclose(soft_ridge(x, soft, weight, 0.5, np.zeros(4)), w, atol=1e-3)
 
 
 # Few positives.

@@ -13,9 +13,10 @@ from PIL import Image
 
 import nnpu
 from nnpu import ImagePU
+from nnpu.calibration.soft_labels import positive_share, soft_labels
 from nnpu.estimators import _image_network as network
 from nnpu.estimators._image_rows import ImageFormat, equal_images, open_images
-from nnpu.estimators._image_stages import Folds, Stages, _Targets, positive_share, soft_labels
+from nnpu.estimators._image_stages import Folds, Stages, _Targets
 from nnpu.parameters import InputError, ParameterError
 
 EPOCHS = 4
@@ -75,6 +76,8 @@ def test_the_prior_is_estimated_where_none_is_given(mixed):
     assert clf.prior_ == clf.prior_estimate_.value
     assert clf.prior_ == pytest.approx(1 / 3, abs=0.1)
     assert {row["stage"] for row in clf.history_} == {0, 1, 2, 3}
+    likely = clf.predict_proba(images)[:, 1] > 0.5  # an estimate cuts at one half
+    assert np.array_equal(clf.predict(images) == 1, likely)
 
 
 def test_one_sample_labels_as_many_unlabelled_images_as_are_left(mixed):

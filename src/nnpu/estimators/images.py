@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from sklearn.utils.validation import check_consistent_length, validate_data
 
+from nnpu.calibration.soft_labels import positive_share
 from nnpu.data.vectors import as_array
 from nnpu.estimators import loading, threshold_choice
 from nnpu.estimators._image_network import ImageNet, augmentation, channel_scale, moves
 from nnpu.estimators._image_rows import ImageFormat, open_images
-from nnpu.estimators._image_stages import Stages, budget, positive_share
+from nnpu.estimators._image_stages import Stages, budget
 from nnpu.estimators._weights import arrays_of, weights_for
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.untrusted import check_history
@@ -83,8 +84,10 @@ class ImagePU(BasePUClassifier):
         Of the images.
     calibration_, threshold_
         From scores to probabilities, by a tenth of the images that no network was fitted to; and
-        the cut of `predict`, by default where as many unlabelled images are positive as the prior
-        says. Near the cut the two may disagree; ``choose_threshold(at="half")`` makes them agree.
+        the cut of `predict`: where as many unlabelled images are positive as the prior says, or
+        where the probability is one half if the prior is an estimate: few images have such a
+        probability, so that a wrong estimate matters less. With a given prior, cut and probability
+        may disagree; ``choose_threshold(at="half")`` makes them agree.
     history_ : list of dict
         One row per epoch: ``stage`` (0 positives against unlabelled images and 1 nnPU on halves,
         both for the prior; 2 nnPU; 3 soft labels), ``network``, and the training risk as in
@@ -211,7 +214,8 @@ class ImagePU(BasePUClassifier):
         self.module_ = stages.second(stages.first(self.prior_), share)
         self.history_ = stages.history
         self.threshold_ = self._cut(X, codes, share)
-        self._calibrate_on(stages.held_out(self.module_))
+        if self._calibrate_on(stages.held_out(self.module_)) and self.prior_estimate_ is not None:
+            self.threshold_ = -self.calibration_.intercept / self.calibration_.slope
         stages.finish()
         del self._stages
 
@@ -225,8 +229,8 @@ class ImagePU(BasePUClassifier):
         cut = np.quantile(scores, 1 - share, method="higher")
         return float(np.nextafter(cut, np.float32(-np.inf)))
 
-    def _calibrate_on(self, held_out: HeldOut) -> None:
-        """Calibrate on the images that were held out, if they can."""
+    def _calibrate_on(self, held_out: HeldOut) -> bool:
+        """Calibrate on the images that were held out, if they can; return whether they could."""
         try:
             self.calibration_ = threshold_choice.calibration(self, held_out.scores, held_out.codes)
         except (InputError, ParameterError) as error:
@@ -235,6 +239,8 @@ class ImagePU(BasePUClassifier):
                 UserWarning,
                 stacklevel=4,
             )
+            return False
+        return self.calibration_.slope > 0
 
     def _scores(self, X: Any) -> NDArray[np.float32]:
         return predict_scores(self.module_, X).numpy()

@@ -23,7 +23,7 @@ from nnpu.estimators.ensemble.member_scorers import (
     View,
     bumps,
 )
-from nnpu.estimators.ensemble.sparse_members import SparseLinear, Topics, fullest
+from nnpu.estimators.ensemble.sparse_members import SparseLinear, Taught, Topics, fullest
 from nnpu.estimators.ensemble.task import Member, ridge
 from nnpu.estimators.ensemble.weights import p_against_u
 from nnpu.estimators.forest import Forest
@@ -364,6 +364,7 @@ MEMBERS: dict[str, Member] = {
         _Kernel(),
         SparseLinear(),
         Topics(),
+        Taught(),
         _Forest(),
         _ExtraTrees(),
         _Contrast(),

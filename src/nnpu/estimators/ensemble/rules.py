@@ -39,7 +39,7 @@ def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
             reasons[name] = "the data are sparse"
         elif not sparse and (name == "linear" or (name == "small-trees" and asked is None)):
             reasons[name] = "for sparse data alone"
-        elif name == "topics" and not (sparse and task.view.x.shape[1] > _WIDE):
+        elif name in ("topics", "taught") and not (sparse and task.view.x.shape[1] > _WIDE):
             reasons[name] = f"for sparse data of more than {_WIDE} columns"
         elif wide and name in ("products", "splines", "kernel") and asked is None:
             reasons[name] = f"more than {_WIDE} columns"

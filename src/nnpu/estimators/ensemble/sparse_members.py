@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import expit, logit
 
 from nnpu.boosting import kl_round
 from nnpu.estimators.ensemble.member_scorers import Scorer, SparseScorer
@@ -16,9 +15,7 @@ if TYPE_CHECKING:
 
     from nnpu.estimators.ensemble.task import Task
 
-__all__ = ["SparseLinear", "Topics", "fullest"]
-
-_COLUMNS = 10_000  # the fullest, of which directions are made
+__all__ = ["SparseLinear", "Taught", "Topics", "fullest"]
 
 
 class SparseLinear(Member):
@@ -72,23 +69,11 @@ class Topics(Member):
 
     def fit(self, task: Task) -> list[Scorer]:
         """Find the directions, then the slopes for each strength."""
-        from sklearn.utils.extmath import randomized_svd
+        from nnpu.estimators.ensemble.sparse_fits import on_directions
 
         task = task.at_most(self.most_rows, together=task.sampling == "one-sample")
-        x = task.view.x.astype(np.float64)
-        scale = float(np.sqrt(x.multiply(x).sum() / x.shape[0])) or 1.0  # rows of mean square 1
-        kept = fullest(x, _COLUMNS)
-        x = x[:, kept] / scale
-        size = min(self.directions, *(side - 1 for side in x.shape))
-        axes = randomized_svd(x, size, n_iter=2, random_state=task.seed)[2].T
-        columns = np.asarray(x @ axes)
-        fitted: list[Scorer] = []
-        for strength in self.strengths:
-            slopes, intercept = _kl_ridge(columns, task, strength)
-            weights = np.zeros(task.view.x.shape[1])
-            weights[kept] = axes @ slopes / scale
-            fitted.append(SparseScorer(weights, intercept))
-        return fitted
+        found = on_directions(task, self.directions, self.strengths)
+        return [SparseScorer(*weights) for weights in found]
 
     def held_out_loss(
         self, scores: NDArray[np.float64], s: NDArray[np.int8], prior: float, sampling: str
@@ -97,29 +82,31 @@ class Topics(Member):
         return kl_round(scores, s, prior=prior, sampling=sampling).values["train_risk"]
 
 
-def _kl_ridge(
-    columns: NDArray[np.float64], task: Task, strength: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Minimise (1 − η) KL risk + η mean loss of the answers + strength/n_p · ‖w‖²/2."""
-    from scipy.optimize import minimize
+class Taught(Topics):
+    """Ridge logistic regression on all sparse columns, from soft labels of U.
 
-    rows, y, weight = task.answered()
-    eta = task.eta if len(rows) else 0.0
-    penalty = strength / task.n_p
+    The first labels are those of `Topics`, the next ones its own. Their mean is the share of
+    positives, and each counts |2y − 1|: the surest rows decide. A word that P lacks gets its weight
+    from rows of U in which it stands beside others.
+    """
 
-    def value(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        scores = columns @ w[:-1] + w[-1]
-        start = kl_round(scores, task.s, prior=task.prior, sampling=task.sampling)
-        slope = (1 - eta) / len(scores) * start.gradient
-        slope[rows] += eta * weight * (expit(scores[rows]) - y)
-        answered = weight @ (np.logaddexp(0, scores[rows]) - y * scores[rows])
-        risk = (1 - eta) * start.values["train_risk"] + eta * answered
-        gradient = np.append(columns.T @ slope + penalty * w[:-1], slope.sum())
-        return float(risk + penalty / 2 * w[:-1] @ w[:-1]), gradient
+    name = "taught"
+    directions = 300
+    strengths = (0.06,)  # of `Topics`
+    rounds = 4
+    ridges = (0.1, 0.03)  # for a sum of losses of rows of mean square 1
 
-    first = np.append(np.zeros(columns.shape[1]), logit(task.prior))
-    found = minimize(value, first, jac=True, method="L-BFGS-B", options={"maxiter": 300}).x
-    return found[:-1], found[-1:]
+    def settings(self, task: Task) -> int:
+        """Return the number of ridges."""
+        return len(self.ridges)
+
+    def fit(self, task: Task) -> list[Scorer]:
+        """Label U and fit to the labels, a few times, with each ridge."""
+        from nnpu.estimators.ensemble.sparse_fits import self_taught
+
+        task = task.at_most(self.most_rows, together=task.sampling == "one-sample")
+        first = super().fit(task)[0].scores(task.view)
+        return [SparseScorer(*self_taught(task, first, one, self.rounds)) for one in self.ridges]
 
 
 def fullest(x: Any, most: int) -> NDArray[np.intp]:
