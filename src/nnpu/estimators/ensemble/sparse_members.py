@@ -61,7 +61,7 @@ class Topics(Member):
     needs_dense = False
     most_rows = 20_000
     directions = 150
-    strengths = (0.06, 0.02, 0.006)
+    strengths: tuple[float, ...] = (0.06, 0.02, 0.006)
 
     def settings(self, task: Task) -> int:
         """Return the number of strengths."""
