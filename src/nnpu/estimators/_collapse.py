@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import rankdata
+
+from nnpu.prior.curve import auc
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,18 +31,17 @@ def collapse(scores_p: NDArray[Any], scores_u: NDArray[Any]) -> str:
     >>> collapse(np.zeros(2), np.zeros(3))
     'all rows have the same score'
     """
-    n_p, n_u = len(scores_p), len(scores_u)
-    if not n_p or not n_u:
+    if not len(scores_p) or not len(scores_u):
         return ""
     scores = np.concatenate([scores_p, scores_u]).astype(np.float64)
     if not np.all(np.isfinite(scores)):
         return "its scores are not finite"
     if np.ptp(scores) == 0:
         return "all rows have the same score"
-    auc = (rankdata(scores)[:n_p].sum() - n_p * (n_p + 1) / 2) / (n_p * n_u)
-    if auc <= 0.5:  # on rows that it was fitted to
-        return f"it ranks the labelled rows no higher than the others (AUC {auc:.3f})"
-    if not np.any(scores[:n_p] > 0):
+    area = auc(scores_p, scores_u)
+    if area <= 0.5:  # on rows that it was fitted to
+        return f"it ranks the labelled rows no higher than the others (AUC {area:.3f})"
+    if not np.any(np.asarray(scores_p) > 0):
         return "it calls no labelled row positive"
     return ""
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import mannwhitneyu, norm
+from scipy.stats import mannwhitneyu, norm, rankdata
 
 __all__ = ["Plateau", "Ratio", "RatioCurve", "auc", "find_plateau", "ratio_at", "ratio_curve"]
 
@@ -34,8 +34,9 @@ def auc(scores_p: FloatArray, scores_u: FloatArray) -> float:
     >>> auc(np.array([1.0, 3.0]), np.array([1.0, 2.0]))
     0.625
     """
-    n = scores_p.size * scores_u.size
-    return float(mannwhitneyu(scores_p, scores_u).statistic) / n
+    n_p, n_u = scores_p.size, scores_u.size
+    ranks = rankdata(np.concatenate([scores_p, scores_u]))[:n_p]
+    return float(ranks.sum() - n_p * (n_p + 1) / 2) / (n_p * n_u)
 
 
 @dataclass(frozen=True)

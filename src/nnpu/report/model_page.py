@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 __all__ = ["ASSUMPTION", "model_page"]
 
 ASSUMPTION = (
-    "No true label was seen. The figures rest on the share of positives, and on labelled positives "
-    "that are a random part of all positives."
+    "No true label was used: the figures rely on the share of positives, and on labels that were "
+    "given at random among the positives."
 )
 _CHOSEN, _INTERVAL = "as chosen", "its interval"
 _SAMPLING = {

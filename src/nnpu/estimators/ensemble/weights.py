@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
-from scipy.stats import rankdata
 
 from nnpu.calibration import fit_calibration
+from nnpu.prior.curve import auc
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -112,6 +112,4 @@ def p_against_u(scores: NDArray[np.float64], s: NDArray[np.int8]) -> float:
     >>> p_against_u(np.array([3.0, 1.0, 2.0]), np.int8([1, 0, 0]))
     1.0
     """
-    n_p, ranks = int(s.sum()), rankdata(scores)
-    n_u = len(s) - n_p
-    return float((ranks[s == 1].sum() - n_p * (n_p + 1) / 2) / (n_p * n_u))
+    return auc(scores[s == 1], scores[s != 1])
