@@ -18,7 +18,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from nnpu import EnsemblePU, load
-from nnpu.estimators.ensemble import threads as module
+from nnpu.estimators import threads as module
 from nnpu.estimators.ensemble.designs import fit_dense, fit_expansion
 from nnpu.estimators.ensemble.member_scorers import View
 from nnpu.estimators.ensemble.members import MEMBERS, down_sampled

@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 import nnpu
 from nnpu import BoostedPU, estimate_prior
 from nnpu.estimators.forest import Forest
+from nnpu.estimators.quick_forest import table_scorer
 from nnpu.estimators.stored_forests import stored_forest
 from nnpu.parameters import InputError, ParameterError
 from nnpu.risk import ImbalancedRisk
@@ -108,9 +109,9 @@ def test_trees_that_compare_categories_score_as_lightgbm_does(table):
 
 
 def walk_and_predictor(forest, x, monkeypatch):
-    """Return the scores by the walk in NumPy, then by LightGBM's predictor of the same arrays."""
+    """Return the scores by the walk in NumPy, then by tables or LightGBM's predictor."""
     walked = forest.scores(x), forest.staged_scores(x, 5, 4)
-    assert "_predictor" not in forest.__dict__
+    assert {"_predictor", "_tables"}.isdisjoint(forest.__dict__)
     monkeypatch.setattr("nnpu.estimators.forest._MANY", 1)
     quick = forest.scores(x), forest.staged_scores(x, 5, 4)
     assert "_predictor" in forest.__dict__
@@ -138,7 +139,57 @@ def test_many_rows_get_the_scores_of_the_walk(table, kind, monkeypatch):
     np.testing.assert_allclose(quick[1], walked[1], rtol=1e-12, atol=1e-12)
 
 
-def test_without_lightgbm_many_rows_are_walked(table, monkeypatch):
+def in_tables(forest):
+    """Return the forest's `table_scorer`, which must be there."""
+    scorer = table_scorer(forest)
+    assert scorer is not None
+    return scorer
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 257, 1500])
+def test_tables_give_the_bits_of_the_walk(table, n_rows):
+    """Numbers, gaps, codes that the training did not hold; one row, and blocks of them."""
+    x, _, y = table
+    x = x.astype(np.float32)
+    x[:, 0] = np.arange(len(x)) % 70
+    x[::9, 0] = x[::7, 1] = x[y == 1, 2] = np.nan
+    data = lightgbm.Dataset(x, (y == 1) ^ (x[:, 0] % 3 == 1), categorical_feature=[0])
+    options = {"verbosity": -1, "num_threads": 1, "num_leaves": 31, "min_data_per_group": 1}
+    forest = Forest.from_text(lightgbm.train(options, data, 60).model_to_string())
+    assert len(forest.category)
+    x[:40, 0] = np.arange(60, 100)
+    x[40:50, 3] = 1e30
+    rows = np.tile(x, (3, 1))[:n_rows]
+    walked = forest._walk(rows, len(forest.roots), 1)[0]
+    np.testing.assert_array_equal(in_tables(forest)(rows), walked)
+    np.testing.assert_array_equal(in_tables(forest)(rows.astype(np.float64)), walked)
+
+
+def test_a_value_at_a_threshold_goes_left_in_tables_too():
+    """x₀ ≤ 0.5 → 1, else x₀ ≤ 2 (gaps go left) → 10, else 100; and a tree of one leaf, 0.25."""
+    forest = Forest(
+        roots=np.int32([0, 5]),
+        feature=np.int32([0, 0, 0, 0, 0, 0]),
+        threshold=np.array([0.5, 0, 2.0, 0, 0, 0]),
+        left=np.int32([1, 1, 3, 3, 4, 5]),
+        right=np.int32([2, 1, 4, 3, 4, 5]),
+        nan_left=np.array([False, False, True, False, False, False]),
+        value=np.array([0, 1.0, 0, 10.0, 100.0, 0.25]),
+    )
+    rows = np.array([[-9.0], [0.5], [0.6], [2.0], [2.1], [np.nan]])
+    assert in_tables(forest)(rows).tolist() == [1.25, 1.25, 10.25, 10.25, 100.25, 10.25]
+
+
+def test_large_trees_and_many_columns_have_no_tables(table):
+    x, _, y = table
+    deep = grow(x, (y == 1).astype(int), num_leaves=32, min_data_in_leaf=1)
+    assert table_scorer(Forest.from_text(deep.model_to_string())) is None
+    wide = np.random.default_rng(0).normal(size=(400, 200))
+    many = grow(wide, wide.sum(axis=1) > 0, num_leaves=31, min_data_in_leaf=1)
+    assert table_scorer(Forest.from_text(many.model_to_string())) is None
+
+
+def test_without_lightgbm_many_rows_get_the_same_scores(table, monkeypatch):
     x, _, y = table
     forest = Forest.from_text(grow(x, (y == 1).astype(int)).model_to_string())
     walked = forest.scores(x)
@@ -192,6 +243,30 @@ def test_damaged_categories_of_a_forest_are_refused(damage):
     broken = {name: array for name, array in (arrays | damage).items() if array is not None}
     with pytest.raises(InputError):
         stored_forest(broken, 1)
+
+
+@pytest.mark.parametrize("kind", ["interleaved", "both kinds"])
+def test_trees_that_are_not_apart_are_refused(kind):
+    """Two trees whose nodes alternate; a column asked for a code and for a threshold."""
+    arrays = {
+        "roots": np.int32([0, 3]),
+        "feature": np.zeros(6, np.int32),
+        "threshold": np.zeros(6),
+        "left": np.int32([1, 1, 2, 4, 4, 5]),
+        "right": np.int32([2, 1, 2, 5, 4, 5]),
+        "nan_left": np.zeros(6, bool),
+        "value": np.zeros(6),
+        "category": np.int32([0, -1, -1, 0, -1, -1]),
+        "goes_left": np.array([[True, False]]),
+    }
+    assert len(stored_forest(arrays, 1).roots) == 2
+    if kind == "interleaved":
+        other = {"roots": [0, 1], "left": [2, 3, 2, 3, 4, 5], "right": [4, 5, 2, 3, 4, 5]}
+        other["category"] = [0, 0, -1, -1, -1, -1]
+    else:
+        other = {"category": [0, -1, -1, -1, -1, -1]}
+    with pytest.raises(InputError, match="do not form trees"):
+        stored_forest(arrays | {name: np.int32(array) for name, array in other.items()}, 1)
 
 
 def test_lightgbms_predictor_gives_the_same_bits(table, monkeypatch):

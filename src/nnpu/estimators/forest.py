@@ -2,8 +2,8 @@
 
 LightGBM's own reader trusts its text: an index that is out of range there is read outside of the
 array. So model folders hold these arrays instead, no text of a stranger's ever reaches it, and a
-stored model needs no LightGBM to score rows: it walks them in NumPy. Many rows are left to
-LightGBM where there is one (`quick_forest`).
+stored model needs no LightGBM to score rows: it walks them in NumPy, or where rows are many looks
+them up in tables. Large trees are left to LightGBM then, if there is one (`quick_forest`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nnpu.data.vectors import row_blocks
+from nnpu.estimators.threads import count_jobs, in_threads
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Forest"]
 
-_MANY = 1 << 19  # rows times trees from which LightGBM's predictor is worth its start
-_MAKING = threading.Lock()  # one predictor is made, not one in each thread
+_MANY = 1 << 19  # rows times trees from which more than a walk is worth its start
+_MAKING = threading.Lock()  # they are made once, not in each thread
 TYPES = {
     "roots": np.int32,
     "feature": np.int32,
@@ -132,28 +133,36 @@ class Forest:
         X : ndarray or CSR matrix of shape (n, n_features)
             The rows.
         n_threads : int
-            Threads of LightGBM's predictor, where rows are many; 0 is one for each core.
+            Threads, where rows are many; 0 is one for each core.
         """
-        if (quick := self._quick(X)) is not None:
-            return np.asarray(quick(X, n_threads), dtype=np.float64)
+        tables, predict = self._quick(X)
+        if tables is not None:
+            return np.concatenate(in_threads(tables, X, n_threads or count_jobs(None)))
+        if predict is not None:
+            return np.asarray(predict(X, n_threads), dtype=np.float64)
         total: NDArray[np.float64] = self._walk(X, max(1, len(self.roots)), 1)[0]
         return total
 
-    def _quick(self, X: Any) -> Any:
-        """Return LightGBM's predictor of the same trees once many rows have come, else None.
+    def _quick(self, X: Any, *, staged: bool = False) -> tuple[Any, Any]:
+        """Return tables, or else LightGBM's predictor of the same trees, if rows are many.
 
-        It is worth its start from some thousand rows on, in one call or in several.
+        They are worth their start from some thousand rows on, in one call or in several.
         """
         made = self.__dict__
         made["_passed"] = made.get("_passed", 0) + X.shape[0] * len(self.roots)
         if made["_passed"] < _MANY:
-            return None
-        with _MAKING:
-            if "_predictor" not in made:
-                from nnpu.estimators.quick_forest import predictor
+            return None, None
+        from nnpu.estimators.quick_forest import predictor, table_scorer
 
+        with _MAKING:
+            if isinstance(X, np.ndarray) and not staged:
+                if "_tables" not in made:
+                    made["_tables"] = table_scorer(self)
+                if made["_tables"] is not None:
+                    return made["_tables"], None
+            if "_predictor" not in made:
                 made["_predictor"] = predictor(self, X.shape[1])
-        return made["_predictor"]
+        return None, made["_predictor"]
 
     def first(self, n: int) -> Forest:
         """Return the forest of the first n trees."""
@@ -168,9 +177,9 @@ class Forest:
 
     def staged_scores(self, X: Any, step: int, stages: int) -> NDArray[np.float64]:
         """Return the sums over the first `step`, 2 `step`, … trees, shape (stages, n)."""
-        if (quick := self._quick(X)) is None:
+        if (predict := self._quick(X, staged=True)[1]) is None:
             return self._walk(X, step, stages)
-        parts = [quick(X, 0, stage * step, step) for stage in range(stages)]
+        parts = [predict(X, 0, stage * step, step) for stage in range(stages)]
         return np.cumsum(parts, axis=0)
 
     def _walk(self, X: Any, step: int, stages: int) -> NDArray[np.float64]:

@@ -57,6 +57,18 @@ def _check(forest: Forest, n_features: int) -> None:
         and np.all((forest.feature >= 0) & (forest.feature < n_features))
         and np.all((forest.category >= -1) & (forest.category < len(forest.goes_left)))
         and (len(forest.category) == 0 or forest.goes_left.shape[1] > 0)
+        and _trees_are_apart(forest, inner)
     )
     if not fits:
         raise InputError("The nodes of the forest do not form trees over the features.")
+
+
+def _trees_are_apart(forest: Forest, inner: NDArray[np.bool_]) -> bool:
+    """Whether the trees stand one after the other, and ask a column for codes or for numbers."""
+    tree = np.searchsorted(forest.roots, np.arange(len(inner)), "right")
+    within = all(
+        np.array_equal(tree[child[inner]], tree[inner]) for child in (forest.left, forest.right)
+    )
+    codes = forest.category >= 0 if len(forest.category) else np.zeros(len(inner), np.bool_)
+    both = np.intersect1d(forest.feature[inner & codes], forest.feature[inner & ~codes])
+    return bool(np.all(np.diff(forest.roots) > 0)) and within and both.size == 0

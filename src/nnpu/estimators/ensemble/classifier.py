@@ -35,9 +35,9 @@ from nnpu.estimators.ensemble.member_scorers import Scorer, View
 from nnpu.estimators.ensemble.members import MEMBERS
 from nnpu.estimators.ensemble.rules import excluded
 from nnpu.estimators.ensemble.task import Task
-from nnpu.estimators.ensemble.threads import count_jobs, in_threads
 from nnpu.estimators.ensemble.trials import Folds, Trial, make_folds, refit, try_member
 from nnpu.estimators.ensemble.weights import calibrated, find_weights, p_against_u
+from nnpu.estimators.threads import count_jobs, in_threads
 from nnpu.parameters import InputError, ParameterError, check_choice, check_count, shown
 from nnpu.terminal import status
 

@@ -334,12 +334,6 @@ class _KL(_Boosted):
 
         return objective
 
-    def held_out_loss(
-        self, scores: NDArray[np.float64], s: NDArray[np.int8], prior: float, sampling: str
-    ) -> float:
-        """Return the KL risk."""
-        return kl_round(scores, s, prior=prior, sampling=sampling).values["train_risk"]
-
 
 def _for_lightgbm(x: Any, index: Any) -> Any:
     """Return rows as LightGBM takes them: no sparse arrays, and of many columns the fullest."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.boosting import kl_round
 from nnpu.estimators.ensemble.member_scorers import Scorer, SparseScorer
 from nnpu.estimators.ensemble.task import Member, ridge
 
@@ -74,12 +73,6 @@ class Topics(Member):
         task = task.at_most(self.most_rows, together=task.sampling == "one-sample")
         found = on_directions(task, self.directions, self.strengths)
         return [SparseScorer(*weights) for weights in found]
-
-    def held_out_loss(
-        self, scores: NDArray[np.float64], s: NDArray[np.int8], prior: float, sampling: str
-    ) -> float:
-        """Return the KL risk."""
-        return kl_round(scores, s, prior=prior, sampling=sampling).values["train_risk"]
 
 
 class Taught(Topics):

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.boosting import kl_round
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -102,7 +104,7 @@ class Member(ABC):
     """A way to fit scores. ``settings`` are tried on held-out rows; the best is kept."""
 
     name: str
-    needs_prior = False
+    needs_prior = False  # it descends the KL risk
     needs_dense = True
     most_rows = 1 << 60
     share = 1.0  # of the mean, where positives are too few to weigh members by
@@ -126,7 +128,9 @@ class Member(ABC):
     def held_out_loss(
         self, scores: NDArray[np.float64], s: NDArray[np.int8], prior: float, sampling: str
     ) -> float:
-        """Return the balanced logistic loss of telling P from U."""
+        """Return the KL risk, or the balanced logistic loss of telling P from U."""
+        if self.needs_prior:
+            return kl_round(scores, s, prior=prior, sampling=sampling).values["train_risk"]
         of_p = s == 1
         return float(np.logaddexp(0, -scores[of_p]).mean() + np.logaddexp(0, scores[~of_p]).mean())
 
