@@ -155,14 +155,12 @@ class Forest:
         from nnpu.estimators.quick_forest import predictor, table_scorer
 
         with _MAKING:
-            if isinstance(X, np.ndarray) and not staged:
-                if "_tables" not in made:
-                    made["_tables"] = table_scorer(self)
-                if made["_tables"] is not None:
-                    return made["_tables"], None
-            if "_predictor" not in made:
+            if "_tables" not in made:
+                made["_tables"] = table_scorer(self)
+            tables = made["_tables"] if isinstance(X, np.ndarray) and not staged else None
+            if tables is None and "_predictor" not in made:
                 made["_predictor"] = predictor(self, X.shape[1])
-        return None, made["_predictor"]
+        return tables, made.get("_predictor")
 
     def first(self, n: int) -> Forest:
         """Return the forest of the first n trees."""

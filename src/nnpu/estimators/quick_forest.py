@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -187,8 +187,4 @@ def _tree(forest: Forest, root: int, end: int) -> str:
     if words:
         lines |= {"cat_boundaries": bounds, "cat_threshold": words}
     lines |= {"is_linear": [0], "shrinkage": [1]}
-    return "\n".join(f"{name}={_joined(values)}" for name, values in lines.items())
-
-
-def _joined(values: Sequence[Any]) -> str:
-    return " ".join(map(str, values))
+    return "\n".join(f"{name}={' '.join(map(str, values))}" for name, values in lines.items())

@@ -34,8 +34,6 @@ def in_threads(function: Callable[[Any], Any], X: Any, n_jobs: int) -> list[Any]
     >>> import numpy as np
     >>> in_threads(len, np.zeros((5000, 2)), 2)
     [2048, 2048, 904]
-    >>> in_threads(len, np.zeros((3000, 2)), 2)
-    [1500, 1500]
     """
     n = X.shape[0]
     size = max(min(_BLOCK, -(-n // n_jobs)), min(_BLOCK, _LEAST))

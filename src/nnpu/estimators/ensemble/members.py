@@ -23,7 +23,7 @@ from nnpu.estimators.ensemble.member_scorers import (
     View,
     bumps,
 )
-from nnpu.estimators.ensemble.sparse_members import SparseLinear, Taught, Topics, fullest
+from nnpu.estimators.ensemble.sparse_members import SparseLinear, Taught, Topics
 from nnpu.estimators.ensemble.task import Member, ridge
 from nnpu.estimators.ensemble.weights import p_against_u
 from nnpu.estimators.forest import Forest
@@ -40,7 +40,6 @@ __all__ = ["MEMBERS", "Member", "down_sampled"]
 _FOR_THREADS = 50_000  # rows from which LightGBM uses more than one thread
 _FEW = 2500  # positives up to which boosted trees are small
 _MANY_NUMBERS = 32  # columns from which narrow kernels are tried
-_MOST_FILLED = 2000  # sparse columns that trees look at: rare words cost time and split little
 _FEW_FOR_LEAVES = 40  # positives from which the size of leaves is chosen
 _OF_EACH = 2000  # rows of P, and of U, that a tree is grown from
 _STEP = 10  # boosting rounds between two looks at the held-out loss
@@ -240,8 +239,13 @@ class _Boosted(Member):
         task = task.at_most(self.most_rows, together=together)
         options = self._options(task)
         index, labels, weights = self._rows(task)
+        x = task.view.x[index]
+        if not isinstance(x, np.ndarray):
+            from nnpu.estimators.ensemble.sparse_fits import for_lightgbm
+
+            x = for_lightgbm(x)
         rows = lightgbm.Dataset(
-            _for_lightgbm(task.view.x, index),
+            x,
             label=labels,
             weight=weights,
             params={name: value for name, value in options.items() if name != "objective"},
@@ -333,20 +337,6 @@ class _KL(_Boosted):
             return gradient, hessian
 
         return objective
-
-
-def _for_lightgbm(x: Any, index: Any) -> Any:
-    """Return rows as LightGBM takes them: no sparse arrays, and of many columns the fullest."""
-    import scipy.sparse as sp
-
-    if not sp.issparse(x):
-        return x[index]
-    rows = sp.csr_matrix(x[index], copy=True)
-    kept = np.zeros(x.shape[1], dtype=bool)
-    kept[fullest(rows, _MOST_FILLED)] = True
-    rows.data[~kept[rows.indices]] = 0  # a column of zeros is never split
-    rows.eliminate_zeros()
-    return rows
 
 
 #: The members by name, in the order in which they are fitted.

@@ -1,27 +1,45 @@
-"""How the members of `sparse_members` that need the prior find weights for sparse columns."""
+"""How the members of `sparse_members` find weights for sparse columns."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from nnpu.boosting import kl_round
 from nnpu.calibration.soft_labels import positive_share, soft_labels
-from nnpu.estimators.ensemble.sparse_members import fullest
+from nnpu.estimators.ensemble.task import ridge
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from nnpu.estimators.ensemble.task import Task
 
-__all__ = ["kl_ridge", "on_directions", "self_taught", "soft_ridge"]
+__all__ = ["at_scales", "for_lightgbm", "kl_ridge", "on_directions", "self_taught", "soft_ridge"]
 
 Weights = tuple["NDArray[np.float64]", "NDArray[np.float64]"]  # of the columns, and the intercept
 
 _COLUMNS = 10_000  # the fullest, of which directions are made
+_MOST_FILLED = 2000  # columns that trees look at: rare words cost time and split little
+
+
+def at_scales(task: Task, grid: Sequence[tuple[str, float]]) -> list[Weights]:
+    """Minimise the logistic loss with columns at one scale or at a scale each, and a strength."""
+    x = task.view.x.astype(np.float64)
+    square = np.asarray(x.multiply(x).mean(axis=0)).ravel()  # (n_features,)
+    each = np.sqrt(np.where(square > 0, square, np.inf))
+    one = np.full(len(square), np.sqrt(square.sum()) or np.inf)
+    found = []
+    for kind, strength in grid:
+        scale = one if kind == "one" else each
+        weights, intercept = ridge(x.multiply(1 / scale).tocsr(), task, strength)
+        found.append((weights / scale, intercept))
+    return found
 
 
 def on_directions(task: Task, directions: int, strengths: tuple[float, ...]) -> list[Weights]:
@@ -29,7 +47,7 @@ def on_directions(task: Task, directions: int, strengths: tuple[float, ...]) -> 
     from sklearn.utils.extmath import randomized_svd
 
     x, scale = _unit_rows(task)
-    kept = fullest(x, _COLUMNS)
+    kept = _fullest(x, _COLUMNS)
     x = x[:, kept]
     size = min(directions, *(side - 1 for side in x.shape))
     axes = randomized_svd(x, size, n_iter=2, random_state=task.seed)[2].T
@@ -126,3 +144,20 @@ def soft_ridge(
 
     found = minimize(value, start, jac=True, method="L-BFGS-B", options={"maxiter": 300}).x
     return np.asarray(found, dtype=np.float64)
+
+
+def for_lightgbm(x: Any) -> Any:
+    """Return a sparse matrix as LightGBM takes it, with the fullest columns alone."""
+    rows = sp.csr_matrix(x, copy=True)
+    kept = np.zeros(x.shape[1], dtype=bool)
+    kept[_fullest(rows, _MOST_FILLED)] = True
+    rows.data[~kept[rows.indices]] = 0  # a column of zeros is never split
+    rows.eliminate_zeros()
+    return rows
+
+
+def _fullest(x: Any, most: int) -> NDArray[np.intp]:
+    """Return the columns that hold most entries, in their order."""
+    filled = np.bincount(x.indices, minlength=x.shape[1])
+    chosen = np.argsort(-filled, kind="stable")[: min(most, np.count_nonzero(filled))]
+    return np.sort(chosen)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from nnpu.estimators.ensemble.member_scorers import Scorer, SparseScorer
-from nnpu.estimators.ensemble.task import Member, ridge
+from nnpu.estimators.ensemble.task import Member
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from nnpu.estimators.ensemble.task import Task
 
-__all__ = ["SparseLinear", "Taught", "Topics", "fullest"]
+__all__ = ["SparseLinear", "Taught", "Topics"]
 
 
 class SparseLinear(Member):
@@ -35,17 +31,10 @@ class SparseLinear(Member):
 
     def fit(self, task: Task) -> list[Scorer]:
         """Fit each scale with its strength."""
-        task = task.at_most(self.most_rows)
-        x = task.view.x.astype(np.float64)
-        square = np.asarray(x.multiply(x).mean(axis=0)).ravel()  # (n_features,)
-        each = np.sqrt(np.where(square > 0, square, np.inf))
-        one = np.full(len(square), np.sqrt(square.sum()) or np.inf)
-        fitted: list[Scorer] = []
-        for kind, strength in self.grid:
-            scale = one if kind == "one" else each
-            weights, intercept = ridge(x.multiply(1 / scale).tocsr(), task, strength)
-            fitted.append(SparseScorer(weights / scale, intercept))
-        return fitted
+        from nnpu.estimators.ensemble.sparse_fits import at_scales
+
+        found = at_scales(task.at_most(self.most_rows), self.grid)
+        return [SparseScorer(*weights) for weights in found]
 
 
 class Topics(Member):
@@ -100,10 +89,3 @@ class Taught(Topics):
         task = task.at_most(self.most_rows, together=task.sampling == "one-sample")
         first = super().fit(task)[0].scores(task.view)
         return [SparseScorer(*self_taught(task, first, one, self.rounds)) for one in self.ridges]
-
-
-def fullest(x: Any, most: int) -> NDArray[np.intp]:
-    """Return the columns that hold most entries, in their order."""
-    filled = np.bincount(x.indices, minlength=x.shape[1])
-    chosen = np.argsort(-filled, kind="stable")[: min(most, np.count_nonzero(filled))]
-    return np.sort(chosen)
