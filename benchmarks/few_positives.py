@@ -58,7 +58,7 @@ def summary(out: Path) -> None:
     print(groups.mean().round(3).to_string(), "\n")
     for figure in ("accuracy", "auc"):
         ahead = wide[figure]["PUClassifier"] - wide[figure]["LinearPU"]
-        print(f"PUClassifier − LinearPU, {figure}:")
+        print(f"PUClassifier less LinearPU, {figure}:")
         print(ahead.groupby(level=["role", "n_p"]).agg(["mean", "sem", "min", "max"]).round(3))
 
 

