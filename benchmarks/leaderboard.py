@@ -364,15 +364,18 @@ def memory(options: argparse.Namespace) -> None:
 
 
 def peak(system: str, file: str) -> None:
-    """Print the MB by which fit and scores raise the peak of this process."""
-    import resource
+    """Print the MB by which fit and scores raise the peak of this process (on Linux)."""
+
+    def kilobytes() -> int:
+        status = Path("/proc/self/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0])
 
     with np.load(file) as stored:
         data = {k: v.item() if v.ndim == 0 else v for k, v in stored.items()}
     data |= {"fitted": {}, "categories": list(data["categories"])}
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = kilobytes()
     timed({**HERE, **PEERS}[system], data)
-    print(round((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024))
+    print(round((kilobytes() - before) / 1024))
 
 
 def append(path: Path, row: list[Any]) -> None:
