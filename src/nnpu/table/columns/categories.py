@@ -73,11 +73,6 @@ class Category(Column):
         return [*self.values, *(self.more or [])]
 
     @property
-    def raw_names(self) -> list[str]:
-        """The column's own name."""
-        return [self.name]
-
-    @property
     def is_category(self) -> bool:
         """True."""
         return True

@@ -86,8 +86,8 @@ class Column(ABC):
 
     @property
     def raw_names(self) -> list[str]:
-        """Names of the features in the raw view."""
-        return []
+        """Names of the features in the raw view: the column's own, if it has any feature."""
+        return [self.name] if self.width else []
 
     @property
     def is_category(self) -> bool:

@@ -231,11 +231,6 @@ class Number(Column):
         """One, or two with the indicator."""
         return 1 + self.missing
 
-    @property
-    def raw_names(self) -> list[str]:
-        """The column's own name."""
-        return [self.name]
-
     def words(self) -> str:
         """Say what a missing number becomes, and what was clipped."""
         parts = ["number (decimal comma)" if self.decimal == "," else "number"]

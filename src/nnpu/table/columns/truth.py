@@ -117,11 +117,6 @@ class Boolean(Column):
         """One, or two with the indicator."""
         return 1 + self.missing
 
-    @property
-    def raw_names(self) -> list[str]:
-        """The column's own name."""
-        return [self.name]
-
     def words(self) -> str:
         """Say what a missing cell becomes."""
         return "yes or no" + ("; missing cells get a flag" if self.missing else "")
