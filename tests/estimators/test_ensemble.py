@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 from dataclasses import replace
@@ -572,6 +573,36 @@ def test_the_weights_are_the_least_of_the_risk_on_a_fine_grid():
     share = 400**2 / (400**2 + 200**2)
     assert found[0] == pytest.approx(share * grid[risk.argmin()] + (1 - share) / 2, abs=2e-3)
     assert found.sum() == pytest.approx(1)
+
+
+def test_members_of_no_weight_are_not_scored(fitted):
+    """Nor do their scores count, while `member_scores` still has them."""
+    clf, x, *_ = fitted
+    asked = []
+
+    class Watched:
+        def __init__(self, one):
+            self.one = one
+
+        def scores(self, view):
+            asked.append(self.one)
+            return self.one.scores(view)
+
+    clf = copy.deepcopy(clf)
+    clf._weights = np.where(np.arange(len(clf._weights)) == 1, 0.0, clf._weights)
+    clf._weights /= clf._weights.sum()
+    before = clf._mixed(np.array(list(clf.member_scores(x).values()))).astype(np.float32)
+    kept = [one for one, weight in zip(clf.scorers_, clf._weights, strict=True) if weight]
+    clf.scorers_ = [Watched(one) for one in clf.scorers_]
+    np.testing.assert_array_equal(clf.decision_function(x), before)
+    assert {id(one) for one in asked} == {id(one) for one in kept}
+
+
+def test_a_weight_of_less_than_a_hundredth_is_none():
+    """A member that adds nothing to another gets less than that of many positives."""
+    s = np.repeat([1, 0], [5000, 5000]).astype(np.int8)
+    good, bad = np.where(s == 1, 2.0, -2.0), np.zeros(10_000)
+    assert find_weights(np.array([good, bad]), s, np.ones(2), 0.3, "two-sample").tolist() == [1, 0]
 
 
 def test_the_dense_design_by_hand():

@@ -191,8 +191,7 @@ class EnsemblePU(BasePUClassifier):
 
     def _validate(self, X: Any, s: Any = "no_validation") -> Any:
         """Return a matrix of numbers and codes; words become codes."""
-        X = usable(X, _OWNER)
-        s = as_array(s)
+        X, s = usable(X, _OWNER), as_array(s)
         fitting = not isinstance(s, str)
         if fitting:
             self.levels_: Levels = levels_of(X)
@@ -240,8 +239,7 @@ class EnsemblePU(BasePUClassifier):
 
     def _try(self, name: str) -> None:
         task, folds, trials = self._work
-        trial = try_member(MEMBERS[name], task, folds)
-        trials.append(trial)
+        trials.append(trial := try_member(MEMBERS[name], task, folds))
         if trial.reason:
             words = f"The member {name!r} of {_OWNER} is left out: it {trial.reason}."
             warnings.warn(words, UserWarning, stacklevel=2)
@@ -368,12 +366,14 @@ class EnsemblePU(BasePUClassifier):
         return np.concatenate([np.zeros(0, np.float32), *parts])
 
     def _block_scores(self, X: Any) -> NDArray[np.float32]:
-        return self._mixed(self._by_member(X)).astype(np.float32)
+        return self._mixed(self._by_member(X, least=0.0)).astype(np.float32)
 
-    def _by_member(self, X: Any) -> NDArray[np.float64]:
-        """Return the calibrated log-odds of each member, shape (n_members, n)."""
+    def _by_member(self, X: Any, least: float = -1.0) -> NDArray[np.float64]:
+        """Return the calibrated log-odds of members that weigh more than that, (n_members, n)."""
         view = View(self.columns_.transform(X), self.design_)
-        return self._calibrated(np.array([scorer.scores(view) for scorer in self.scorers_]))
+        members, left_out = zip(self.scorers_, self._weights, strict=True), np.zeros(len(view))
+        scores = [one.scores(view) if weight > least else left_out for one, weight in members]
+        return self._calibrated(np.array(scores))
 
     def member_scores(self, X: Any) -> dict[str, NDArray[np.float64]]:
         """Return what each member says of the rows `X`: its calibrated log-odds."""
