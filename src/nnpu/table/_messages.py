@@ -21,7 +21,7 @@ SAMPLING_LINES = {  # a line of 80 columns each: it is the one thing that only t
 }
 UNTESTED = (
     "Labels: assumed to be given at random among the positives. The estimated prior relies on "
-    "that, so these rows cannot test it; with a known prior (--prior) they can."
+    "that; only with a known prior (--prior) can these rows test it."
 )
 CAVEAT = (
     "These figures hold for rows that the model was not fitted to; for rows of the training table "
