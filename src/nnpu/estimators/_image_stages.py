@@ -67,9 +67,9 @@ class Plan(NamedTuple):
     first: int
     second: int
 
-    def passes(self, *, auto: bool) -> int:
-        """All passes of a fit; two networks on halves make one."""
-        return self.first + self.second + auto * (self.apart + self.first)
+    def passes(self, *, auto: bool) -> float:
+        """All passes of a fit: a tenth is held out, and two networks on halves make one."""
+        return (1 - 1 / _FOLDS) * (self.first + self.second) + auto * (self.apart + self.first)
 
 
 def budget(n_rows: int, epochs: int | str) -> Plan:
@@ -179,7 +179,7 @@ class Stages:
         As in `ImagePU`.
     checkpoint : path-like or None
         A folder with one folder of checkpoints for each network.
-    passes : int
+    passes : float
         All epochs of the whole fit, each counted by the share of images in it; 0 tells nothing.
     """
 
