@@ -79,7 +79,7 @@ def rows_section(
         lines = []
         for row in rows:
             line = [row.name, number(row.score), floor_percent(probability(row.score))]
-            reason = why.get(row.name, "").replace(" -", " \u2212") if why else ""
+            reason = _kept_together(why.get(row.name, "")) if why else ""
             lines.append([*line, reason] if why else line)
         return table(caption, head, lines, class_="text reasons" if why else "text")
 
@@ -115,6 +115,11 @@ def rows_section(
         "Rows to look at first",
         join([tag("p", words), tag("div", *lists, class_="lists full" if why else "lists")]),
     )
+
+
+def _kept_together(reason: str) -> str:
+    """Return a reason whose lines break between columns, not before a number."""
+    return reason.replace(" -", "\u00a0\u2212").replace(" +", "\u00a0+")
 
 
 def importance_section(
