@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,15 +15,12 @@ from nnpu.parameters import InputError, ParameterError, check_prior
 from nnpu.terminal import say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-T = TypeVar("T")
+    from collections.abc import Callable, Iterator
 
 __all__ = [
     "as_prior",
     "check_readable",
     "check_writable",
-    "draw",
     "drop_option",
     "fit_options",
     "given_options",
@@ -38,7 +34,6 @@ __all__ = [
     "report_option",
     "sampling_option",
     "seed_option",
-    "show",
     "verbose_option",
     "verbosity",
 ]
@@ -220,15 +215,6 @@ def check_writable(path: Path | None, option: str = "--out", *, source: Path | N
         )
 
 
-def draw(save: Callable[..., list[T]], *arguments: Any, **options: Any) -> list[T]:
-    """Call what saves a picture; without matplotlib say so and go on without the picture."""
-    try:
-        return save(*arguments, **options)
-    except ImportError as error:
-        click.echo(f"No picture. {error}", err=True)
-        return []
-
-
 @contextmanager
 def printed_warnings() -> Iterator[None]:
     """Print this package's warnings as sentences at the end; hide those of the libraries below it.
@@ -250,11 +236,3 @@ def printed_warnings() -> Iterator[None]:
 def verbosity(talks: bool, verbose: bool) -> int:
     """Return the `verbose` of `TablePU`: 0 is silent, 1 says what is done, 2 also when."""
     return talks * (1 + verbose)
-
-
-def show(result: Mapping[str, Any], lines: Iterable[str], *, as_json: bool) -> None:
-    """Print a result, as JSON or in words."""
-    if as_json:
-        click.echo(json.dumps(result, indent=2))
-    else:
-        say(*lines)

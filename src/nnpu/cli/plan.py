@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nnpu.cli._shared import draw
+from nnpu.cli._output import draw
 from nnpu.parameters import ParameterError, check_number
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
+from nnpu.cli._output import draw
 from nnpu.cli._shared import (
     check_readable,
     check_writable,
-    draw,
     drop_option,
     id_option,
     job_options,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from nnpu import __version__
-from nnpu.cli._shared import check_writable, draw, report_option, seed_option
+from nnpu.cli._output import draw
+from nnpu.cli._shared import check_writable, report_option, seed_option
 from nnpu.parameters import check_choice
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from nnpu.cli import _shared
+from nnpu.cli._output import show
 from nnpu.parameters import InputError
 
 __all__ = ["review"]
@@ -69,9 +70,9 @@ def review(model_dir: Path, data: Path, as_json: bool, **options: Any) -> None:
             footer = f"nnpu review {model_dir} {data}"
             job.review_page(model, result, title=f"Review: {data.name}", footer=footer).save(report)
         if not (out or page):
-            _shared.show(result.to_json(), result.lines(), as_json=as_json)
+            show(result.to_json(), result.lines(), as_json=as_json)
             return
     rows = {name: options[name] for name in ("out", "page", "purpose", "seed", "question")}
     written = job.write_rows(model, found, options["rows"], folder=data.parent, **rows)
     words = f"{written['rows']} rows to look at: {', '.join(written['files'])}"
-    _shared.show(written, [*found.notes, words], as_json=as_json)
+    show(written, [*found.notes, words], as_json=as_json)
