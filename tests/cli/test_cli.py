@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -67,6 +68,18 @@ def test_a_usage_error_is_one_line_on_standard_error_and_status_2(arguments, mes
     assert err.startswith("nnpu: ")
     assert message in err
     assert "--help" in err
+
+
+@pytest.mark.parametrize(("load", "policy"), [(999.0, "passive"), (0.0, None)])
+def test_threads_do_not_spin_on_a_busy_machine(load, policy, monkeypatch, capsys):
+    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
+    monkeypatch.delenv("OMP_WAIT_POLICY")  # restored after the test
+    monkeypatch.setattr("os.getloadavg", lambda: (load, load, load))
+    cli.main(["--help"])
+    assert os.environ.get("OMP_WAIT_POLICY") == policy
+    monkeypatch.setenv("OMP_WAIT_POLICY", "active")  # a user's own setting stays
+    cli.main(["--help"])
+    assert os.environ["OMP_WAIT_POLICY"] == "active"
 
 
 def test_without_a_command_the_help_is_shown(capsys):

@@ -11,6 +11,7 @@ import importlib
 import io
 import os
 import sys
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -65,6 +66,10 @@ def cli() -> None:
 
 def main(args: list[str] | None = None) -> Any:
     """Run the command line; the exit status is 0, 2 for an input error, 130 for Ctrl-C."""
+    with suppress(AttributeError, OSError):  # Windows does not know its load
+        if os.getloadavg()[0] > (os.cpu_count() or 1):
+            # OpenMP's threads spin while they wait, which takes the most time on a busy machine.
+            os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     for stream in (sys.stdout, sys.stderr):  # a locale that cannot write ü must not cost a model
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
