@@ -49,10 +49,10 @@ def test_the_best_of_all_rounds_counts_and_only_what_the_clock_saw():
 def test_the_peak_counts_what_was_freed_again():
     with peak_memory() as peak:
         before = peak[0]
-        block = np.ones(8_000_000)  # 64 MB
+        block = np.ones(32_000_000)  # 256 MB, more than earlier tests leave to be freed
         time.sleep(0.5)
         del block
-    assert peak[0] - before > 50
+    assert peak[0] - before > 100
 
 
 def test_disk_and_memory_learn_the_same_and_nothing_is_left(tmp_path):
