@@ -31,7 +31,7 @@ __all__ = ["predictor", "table_scorer"]
 _LEAVES = 31  # of a tree: the bits of a number that is not negative
 _MOST_COLUMNS = 64  # that trees ask for; beyond, LightGBM is as quick
 _MOST_CELLS = 1 << 23  # of all tables: 32 MiB
-_BLOCK = 1 << 8  # rows at a time: what is in reach of them stays in the cache
+_BLOCK = 1 << 10  # rows at a time: what is in reach of them stays in the cache
 _NUMBER, _NUMBER_NAN_LEFT, _CATEGORY = 8, 10, 1  # LightGBM's decision types, NaN being missing
 
 
