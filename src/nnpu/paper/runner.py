@@ -24,6 +24,7 @@ from nnpu.data import load, negative_count, sample_pu
 from nnpu.data.rows import ChosenRows, as_rows
 from nnpu.losses import LOSSES
 from nnpu.objective import Objective
+from nnpu.paper.freed_memory import keep_freed_memory
 from nnpu.paper.networks import NETWORKS
 from nnpu.paper.results import read_results, write_results
 from nnpu.parameters import InputError
@@ -135,6 +136,7 @@ def _run_in_processes(runs: Sequence[ExperimentRun], folder: Path, jobs: int, ve
 
 
 def _enter_pool(threads: int) -> None:
+    keep_freed_memory()
     torch.set_num_threads(threads)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
