@@ -15,9 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import nnpu
-from nnpu import BiasedLabelPU, PUWrapper
+from nnpu import BiasedLabelPU, PUWrapper, estimate_prior
+from nnpu.estimators import propensity_prior
 from nnpu.estimators.labelling_model import _Product, expected_class, shift_to, split
-from nnpu.estimators.propensity_prior import weighted_share
+from nnpu.estimators.propensity_prior import weighted_estimate, weighted_share
 from nnpu.metrics import propensity_metrics, propensity_weights
 from nnpu.parameters import InputError, ParameterError
 
@@ -98,13 +99,57 @@ def test_random_labels_are_found_random_and_cost_nothing():
     assert accuracy(clf, data) > accuracy(plain, data) - 0.005
 
 
-def test_an_estimated_prior_is_closer_than_one_that_takes_labels_as_random(biased):
-    x, y, s, _ = biased
-    plain = PUWrapper(LogisticRegression(), sampling="one-sample", random_state=0).fit(x, s)
-    clf = fitted(biased, prior="auto")
-    assert abs(clf.prior_ - y.mean()) < abs(plain.prior_ - y.mean())
+def test_weights_by_the_true_propensities_give_the_prior_that_biased_labels_hide():
+    x, y, s, chance = sample(slope=1.0)
+    plain = estimate_prior(x[s], x[~s], sampling="one-sample", random_state=0)
+    found = weighted_estimate(x, s, chance, None, seed=0)
+    assert plain.value < y.mean() - 0.15
+    assert found.value == pytest.approx(y.mean(), abs=0.05)
+    assert found.low < y.mean() < found.high
+
+
+def test_constant_propensities_change_the_estimate_of_the_prior_little():
+    x, y, s, chance = sample(slope=0.0)
+    plain = estimate_prior(x[s], x[~s], sampling="one-sample", random_state=0)
+    found = weighted_estimate(x, s, chance, None, seed=0)
+    assert found.value == pytest.approx(plain.value, abs=0.05)
+    assert found.value == pytest.approx(y.mean(), abs=0.05)
+
+
+def test_rows_of_a_group_share_a_fold_where_the_prior_is_estimated(monkeypatch):
+    x, _, s, chance = sample(n=300)
+    groups, seen = np.arange(300) // 3, []
+
+    def watched(x_p, x_u, *, groups, **how):
+        seen.append(groups)
+        return estimate_prior(x_p[:, 0], x_u[:, 0])
+
+    monkeypatch.setattr(propensity_prior, "estimate_prior", watched)
+    weighted_estimate(x, s, chance, groups, seed=0)
+    for labelled, everyone in seen:
+        assert np.array_equal(everyone, groups)
+        assert set(labelled) <= set(groups[s])
+
+
+def test_an_estimated_prior_comes_near_the_truth_although_labels_are_biased():
+    data = sample(slope=1.0)
+    clf = fitted(data, prior="auto")
+    assert clf.labels_vary_
+    assert clf.prior_ == pytest.approx(data[1].mean(), abs=0.06)
     assert clf.prior_estimate_.value == clf.prior_
     assert not clf.prior_estimate_.identified
+    assert "review of 100" in clf.prior_estimate_.message
+
+
+def test_an_estimated_prior_is_the_plain_one_if_labels_are_random():
+    data = sample(slope=0.0)
+    x, _, s, _ = data
+    plain = PUWrapper(LogisticRegression(), sampling="one-sample", random_state=0).fit(x, s)
+    clf = fitted(data, prior="auto")
+    assert not clf.labels_vary_
+    assert clf.prior_estimate_.value == clf.prior_
+    assert "propensity" not in clf.prior_estimate_.message
+    assert accuracy(clf, data) > accuracy(plain, data) - 0.005
 
 
 def test_a_class_that_bends_is_not_taken_for_biased_labels():

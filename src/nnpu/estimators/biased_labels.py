@@ -24,7 +24,7 @@ from nnpu.estimators.labelling_model import (
     split,
     standard,
 )
-from nnpu.estimators.propensity_prior import thinned_estimate, weighted_share
+from nnpu.estimators.propensity_prior import weighted_estimate, weighted_share
 from nnpu.estimators.stored_forests import stored_forest
 from nnpu.extras import need
 from nnpu.metrics import propensity_metrics
@@ -36,12 +36,14 @@ if TYPE_CHECKING:
 
     from nnpu.estimators.labelling_model import Floats, Split
     from nnpu.estimators.labels import Labels
+    from nnpu.prior import PriorEstimate
 
 __all__ = ["BiasedLabelPU", "default_trees"]
 
 _OWNER = "BiasedLabelPU"
 _FOLDS = 3
 _ROUNDS = 5  # of EM; more change little
+_PRIOR_ROUNDS = 3  # of propensity and prior
 _CERTAIN = 1e-6
 
 
@@ -60,13 +62,12 @@ class BiasedLabelPU(BasePUClassifier):
         60 small boosted trees (LightGBM).
     prior : float or "auto", default="auto"
         The share of positives among all rows. Give it if it is known: the split rests on it.
-        "auto" estimates it from labelled rows that were thinned until they are like a random
-        sample of the positives.
+        "auto" estimates it from labelled rows weighted by 1 / e, against all rows, in turn with e.
     propensity : "all", str, int or list of them, default="all"
         What e depends on: names or numbers of the columns that drive the labelling. "all": the
         log-odds of f, so that clear cases are labelled more often than unclear ones, or less.
     random_state : int, RandomState or None, default=None
-        Decides the folds, the default trees and the thinning.
+        Decides the folds, the default trees and the rows that the prior is estimated from.
 
     Attributes
     ----------
@@ -230,14 +231,14 @@ class BiasedLabelPU(BasePUClassifier):
                 stacklevel=4,
             )
             return first
-        share = min(1.5 * first, (1 + first) / 2)  # biased labels make the first one too small
-        for _ in range(2):
-            found = self._split(X, s, share)
-            if not found.varies:
-                return first
-            log_odds, chance = self._rounds(X, s, found, share, seed)[:2]
-            self.prior_estimate_ = thinned_estimate(log_odds, s, chance, seed)
-            share = self.prior_estimate_.value
+        share = first
+        estimates: list[PriorEstimate] = []
+        while (found := self._split(X, s, share)).varies and len(estimates) < _PRIOR_ROUNDS:
+            estimates.append(weighted_estimate(X, s, found.chance, self._groups, seed))
+            share = estimates[-1].value
+        if not found.varies:
+            return first
+        self.prior_estimate_ = estimates[-1]
         return share
 
     def _split(self, X: Any, s: NDArray[np.bool_], prior: float) -> Split:

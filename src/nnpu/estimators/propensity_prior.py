@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from nnpu.estimators.labelling_model import Floats
 
-__all__ = ["thinned_estimate", "weighted_share"]
+__all__ = ["weighted_estimate", "weighted_share"]
 
-_THINNINGS = 5
-_LEAST = 0.1  # quantile of e among labelled rows below which thinning keeps every row
+_DRAWS = 2
+_MOST = 0.95  # quantile of the weights above which no row counts more
 _MORE = 1 + 1e-6  # the prior is greater than the labelled share
 _Z90 = 1.645
 
@@ -37,33 +37,37 @@ def weighted_share(s: NDArray[np.bool_], chance: Floats) -> PriorEstimate:
     return PriorEstimate(share, min(low, share), high, "auto", True, said, sampling="one-sample")
 
 
-def thinned_estimate(
-    log_odds: Floats, s: NDArray[np.bool_], chance: Floats, seed: int
+def weighted_estimate(
+    X: Any, s: NDArray[np.bool_], chance: Floats, groups: NDArray[np.intp] | None, seed: int
 ) -> PriorEstimate:
-    """Estimate the prior from labelled rows that are kept with a chance proportional to 1 / e."""
-    rng = np.random.default_rng(seed)
-    keep = np.minimum(1.0, np.quantile(chance[s], _LEAST) / chance)
+    """Estimate the prior from labelled rows that count 1 / e each, against all rows.
+
+    Counted so, labelled rows are like a random sample of the positives. They are drawn by their
+    weights, as many as they are worth, and a row's copies share its fold.
+    """
+    labelled = np.flatnonzero(s)
+    weight = 1 / chance[labelled]
+    weight = np.minimum(weight, np.quantile(weight, _MOST))
+    size = max(round(weight.sum() ** 2 / np.square(weight).sum()), 2)
+    steps = np.cumsum(weight) / weight.sum() * size
+    steps[-1] = size  # rounding
+    together = np.arange(len(s)) if groups is None else groups
     found = []
-    for number in range(_THINNINGS):
-        kept = s & (rng.random(len(s)) < keep)
-        if min(kept.sum(), (~kept).sum()) < 2:
-            continue
-        found.append(
-            estimate_prior(
-                log_odds[kept], log_odds[~kept], sampling="one-sample", random_state=number
-            )
-        )
-    if not found:
-        raise InputError("Too few labelled rows to estimate the prior from: give one.")
-    b = float(s.mean())
+    for number in range(_DRAWS):
+        start = np.random.default_rng([seed, number]).random()
+        chosen = labelled[np.searchsorted(steps, start + np.arange(size))]
+        pair = (together[chosen], together)
+        found.append(estimate_prior(X[chosen], X, random_state=seed + number, groups=pair))
+    least = float(s.mean()) * _MORE
     value, low, high, bound = (
-        max(float(np.mean([getattr(one, name) for one in found])), b * _MORE)
+        min(max(float(np.mean([getattr(one, name) for one in found])), least), 1.0)
         for name in ("value", "low", "high", "upper_bound")
     )
     said = (
         f"The share of positives is about {value:.2g} ({low:.2g} to {high:.2g}), from labelled "
-        "rows thinned by their estimated propensity. It rests on the columns that were said to "
-        "drive the labelling, and on few rows: a prior known from elsewhere is better."
+        "rows weighted by their estimated propensity. It is right if the columns that were named "
+        "drive the labelling and no others do, which rows cannot show: a prior known from "
+        "elsewhere, or a review of 100 unlabelled rows, would settle it."
     )
     return PriorEstimate(
         value, low, high, "auto", False, said, sampling="one-sample", upper_bound=max(bound, value)
