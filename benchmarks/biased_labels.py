@@ -32,6 +32,7 @@ TABLES = {
 }
 LABELLINGS = ("random", "column", "columns", "score")
 ROWS, LABELLED, TEST = 6_000, 600, 4_000
+LITTLE = 0.01  # of a smaller loss no share is printed
 FIELDS = ("role", "table", "labelling", "seed", "prior", "model", "given", "accuracy", "estimate")
 
 
@@ -122,14 +123,14 @@ def _recovered(part: list[dict[str, str]]) -> None:
     by = {name: [row for row in part if row["labelling"] == name] for name in LABELLINGS}
     for given, what in (("true", "accuracy"), ("auto", "accuracy"), ("auto", "error")):
         random = _mean(by["random"], "plain", given, what)
-        cost = abs(_mean(by["random"], "biased", given, what) - random)
-        print(f"\n{what}, prior {given}: with random labels {random:.3f}, changed by {cost:.4f}")
+        change = _mean(by["random"], "biased", given, what) - random
+        print(f"\n{what}, prior {given}: random labels, plain {random:.3f}, then {change:+.4f}")
         for labelling in LABELLINGS[1:]:
             plain, biased = (_mean(by[labelling], m, given, what) for m in ("plain", "biased"))
-            print(
-                f"  {labelling}: plain {plain:.3f}, BiasedLabelPU {biased:.3f}: "
-                f"{(biased - plain) / (random - plain):.2f} of the loss"
-            )
+            said = f"  {labelling}: plain {plain:.3f}, BiasedLabelPU {biased:.3f}"
+            if abs(random - plain) > LITTLE:
+                said += f": {(biased - plain) / (random - plain):.2f} of the loss"
+            print(said)
 
 
 def _read(path: Path) -> list[dict[str, str]]:

@@ -65,7 +65,7 @@ class BiasedLabelPU(BasePUClassifier):
         "auto" estimates it from labelled rows weighted by 1 / e, against all rows, in turn with e.
     propensity : "all", str, int or list of them, default="all"
         What e depends on: names or numbers of the columns that drive the labelling. "all": the
-        log-odds of f, so that clear cases are labelled more often than unclear ones, or less.
+        log-odds of f, so that clear cases are labelled more or less often; that needs a prior.
     random_state : int, RandomState or None, default=None
         Decides the folds, the default trees and the rows that the prior is estimated from.
 
@@ -224,12 +224,13 @@ class BiasedLabelPU(BasePUClassifier):
             return first
         if self._columns is None:
             warnings.warn(
-                "Labels that depend on the score and an unknown prior cannot be told apart: the "
-                "prior was estimated as if labels were random. Give a prior, or name the columns "
-                "that drive the labelling (propensity=...).",
+                "Labels that depend on the score and an unknown prior cannot be told apart: labels "
+                "are taken as random. Give a prior, or name the columns that drive the labelling "
+                "(propensity=...).",
                 UserWarning,
                 stacklevel=4,
             )
+            self._columns = ()
             return first
         share = first
         estimates: list[PriorEstimate] = []

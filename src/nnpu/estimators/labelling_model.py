@@ -68,7 +68,8 @@ def split(
     features : ndarray of shape (n, d)
         What the class depends on, standardised.
     drivers : ndarray of shape (n, k) or None
-        Standardised columns, for the labelling; None: the log-odds of the class drive it.
+        Standardised columns, for the labelling; None: the log-odds of the class drive it. With
+        k = 0 labels are random.
     s : ndarray of bool of shape (n,)
         Who is labelled.
     prior : float
@@ -100,7 +101,7 @@ def split(
         blame_labels = np.concatenate([start, level, np.zeros(extra)])
         starts = [np.concatenate([plain.x, np.zeros(extra)]), blame_labels]
     best = min((_minimise(product, begin) for begin in starts), key=lambda found: found.fun)
-    varies = bool(plain.fun - best.fun > extra / 2 * np.log(len(s)))
+    varies = extra > 0 and bool(plain.fun - best.fun > extra / 2 * np.log(len(s)))
     if not varies:
         flat = expit(plain.x[-1])
         return Split(design @ plain.x[:-1], np.full(len(s), flat), varies=False)
