@@ -11,6 +11,7 @@ from scipy.special import expit, logit
 
 from nnpu.boosting import kl_round
 from nnpu.calibration.soft_labels import positive_share, soft_labels
+from nnpu.estimators.ensemble.sparse_neighbours import nearest, smoothed
 from nnpu.estimators.ensemble.task import ridge
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ __all__ = ["at_scales", "for_lightgbm", "kl_ridge", "on_directions", "self_taugh
 Weights = tuple["NDArray[np.float64]", "NDArray[np.float64]"]  # of the columns, and the intercept
 
 _COLUMNS = 10_000  # the fullest, of which directions are made
+_SURE = 1e-4  # a smoothed label nearer to 0 or 1 counts as this
+_STEPS = 25  # of a fit to soft labels, which change in the next round
 _MOST_FILLED = 2000  # columns that trees look at: rare words cost time and split little
 
 
@@ -61,22 +64,39 @@ def on_directions(task: Task, directions: int, strengths: tuple[float, ...]) -> 
     return found
 
 
-def self_taught(task: Task, scores: NDArray[np.float64], strength: float, rounds: int) -> Weights:
+def self_taught(
+    task: Task, scores: NDArray[np.float64], strengths: Sequence[float], rounds: int
+) -> list[Weights]:
     """Label U by scores, fit to the labels, label it by the new scores, and so on.
 
-    The mean of the labels is the share of positives in U; an answer is the label of its row.
+    In every other round, the first among them, labels are mixed with those of similar rows. The
+    mean of the labels is the share of positives in U; an answer is the label of its row.
     """
     x, scale = _unit_rows(task)
     share = positive_share(task.prior, task.s, task.sampling)
-    unlabelled, found = task.s == 0, np.zeros(x.shape[1] + 1)
+    known = task.s == 1
+    known[task.answered()[0]] = True
+    links = nearest(task.view.x)
+    taught = []
+    for strength in strengths:
+        z, found = scores, np.zeros(x.shape[1] + 1)
+        for number in range(rounds):
+            y = _labels(z, task, share)
+            if number % 2 == 0:
+                mixed = np.clip(smoothed(y, known, links), _SURE, 1 - _SURE)
+                y = _labels(logit(mixed), task, share)
+            found = soft_ridge(x, y, np.abs(2 * y - 1), strength, found, most=_STEPS)
+            z = x @ found[:-1] + found[-1]
+        taught.append((found[:-1] / scale, found[-1:]))
+    return taught
+
+
+def _labels(scores: NDArray[np.float64], task: Task, share: float) -> NDArray[np.float64]:
+    y = task.s.astype(np.float64)
+    y[task.s == 0] = soft_labels(scores[task.s == 0], share)
     answered, classes, _ = task.answered()
-    for _ in range(rounds):
-        y = task.s.astype(np.float64)
-        y[unlabelled] = soft_labels(scores[unlabelled], share)
-        y[answered] = classes
-        found = soft_ridge(x, y, np.abs(2 * y - 1), strength, found)
-        scores = x @ found[:-1] + found[-1]
-    return found[:-1] / scale, found[-1:]
+    y[answered] = classes
+    return y
 
 
 def _unit_rows(task: Task) -> tuple[Any, float]:
@@ -113,6 +133,7 @@ def soft_ridge(
     weight: NDArray[np.floating[Any]],
     strength: float,
     start: NDArray[np.float64],
+    most: int = 300,
 ) -> NDArray[np.float64]:
     """Minimise (Σ weight · (ln(1 + eᶻ) − y z) + strength · ‖w‖²/2) / Σ weight, z = x w + b.
 
@@ -125,6 +146,8 @@ def soft_ridge(
     strength : float
     start : ndarray of shape (k + 1,)
         Where to begin; the last is b, as in what is returned.
+    most : int
+        Iterations of L-BFGS.
 
     Examples
     --------
@@ -142,7 +165,7 @@ def soft_ridge(
         gradient = np.append(x.T @ slope + strength * w[:-1], slope.sum())
         return float(loss / total), gradient / total
 
-    found = minimize(value, start, jac=True, method="L-BFGS-B", options={"maxiter": 300}).x
+    found = minimize(value, start, jac=True, method="L-BFGS-B", options={"maxiter": most}).x
     return np.asarray(found, dtype=np.float64)
 
 

@@ -67,14 +67,13 @@ class Topics(Member):
 class Taught(Topics):
     """Ridge logistic regression on all sparse columns, from soft labels of U.
 
-    The first labels are those of `Topics`, the next ones its own. Their mean is the share of
-    positives, and each counts |2y − 1|: the surest rows decide. A word that P lacks gets its weight
-    from rows of U in which it stands beside others.
+    The first labels are those of `Topics`, the next ones its own, both mixed with the labels of
+    rows that share rare words. Their mean is the share of positives, and each counts |2y − 1|: the
+    surest rows decide. A word that P lacks gets its weight from rows of U with words that P has.
     """
 
     name = "taught"
-    directions = 300
-    strengths = (0.06,)  # of `Topics`
+    strengths = (0.02,)  # of `Topics`
     rounds = 4
     ridges = (0.1, 0.03)  # for a sum of losses of rows of mean square 1
 
@@ -88,4 +87,4 @@ class Taught(Topics):
 
         task = task.at_most(self.most_rows, together=task.sampling == "one-sample")
         first = super().fit(task)[0].scores(task.view)
-        return [SparseScorer(*self_taught(task, first, one, self.rounds)) for one in self.ridges]
+        return [SparseScorer(*one) for one in self_taught(task, first, self.ridges, self.rounds)]
