@@ -1,6 +1,6 @@
 """What labels that depend on x cost, and what `BiasedLabelPU` wins back: docs/biased_labels.md.
 
-    python benchmarks/biased_labels.py run [--role choose|verdict] [--seeds 4] [--out FILE]
+    python benchmarks/biased_labels.py run [--role choose|verdict|second] [--seeds 4] [--out FILE]
     python benchmarks/biased_labels.py summary
 
 One sample of 6,000 rows with the table's own share of positives, 600 labelled (at most half of the
@@ -23,12 +23,13 @@ import numpy as np
 from labellings import Sample, sample
 
 from nnpu import BiasedLabelPU, PUWrapper
-from nnpu.estimators.biased_labels import default_trees
+from nnpu.estimators.labelling_model import default_trees
 
 RESULTS = Path(__file__).parent / "results" / "biased_labels.csv"
 TABLES = {
     "choose": ("pension", "telco", "union", "income", "diamonds"),
     "verdict": ("work", "wages", "loans", "doctor", "happy"),
+    "second": ("affair", "insurance", "stops", "youth", "abortion"),
 }
 LABELLINGS = ("random", "column", "columns", "score")
 ROWS, LABELLED, TEST = 6_000, 600, 4_000

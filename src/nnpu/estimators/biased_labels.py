@@ -19,13 +19,17 @@ from nnpu.estimators.labelling_model import (
     Labelling,
     check_chance,
     chosen_columns,
+    default_trees,
     expected_class,
+    needs_random,
+    over_level,
     shift_to,
     split,
     standard,
 )
 from nnpu.estimators.propensity_prior import weighted_estimate, weighted_share
 from nnpu.estimators.stored_forests import stored_forest
+from nnpu.estimators.wrapper import PUWrapper
 from nnpu.extras import need
 from nnpu.metrics import propensity_metrics
 from nnpu.parameters import InputError, ParameterError, shown
@@ -38,7 +42,7 @@ if TYPE_CHECKING:
     from nnpu.estimators.labels import Labels
     from nnpu.prior import PriorEstimate
 
-__all__ = ["BiasedLabelPU", "default_trees"]
+__all__ = ["BiasedLabelPU"]
 
 _OWNER = "BiasedLabelPU"
 _FOLDS = 3
@@ -85,7 +89,8 @@ class BiasedLabelPU(BasePUClassifier):
     -----
     Without an assumption f and e cannot be told apart. Here f is held to the prior and e is
     logistic in the columns you name; the class may depend on these columns too. Labels are taken
-    as random unless the likelihood clearly says otherwise (the Bayesian information criterion).
+    as random unless the likelihood clearly says otherwise (the Bayesian information criterion);
+    with ``prior="auto"`` the model is then that of `PUWrapper`.
     A positive that had no chance of a label cannot be found. What was measured is in
     ``docs/biased_labels.md``.
 
@@ -182,11 +187,11 @@ class BiasedLabelPU(BasePUClassifier):
 
     def calibrate(self, X: Any, y: Any) -> NoReturn:
         """Refuse: it takes labels as random. Probabilities are those of EM."""
-        raise _needs_random("calibrate")
+        raise needs_random("calibrate", _OWNER)
 
     def choose_threshold(self, X: Any, y: Any, **how: Any) -> NoReturn:
         """Refuse: it takes labels as random. Set ``threshold_`` yourself."""
-        raise _needs_random("choose_threshold")
+        raise needs_random("choose_threshold", _OWNER)
 
     def _check_parameters(self) -> None:
         self._check_shared_parameters()
@@ -206,6 +211,7 @@ class BiasedLabelPU(BasePUClassifier):
             raise InputError(f"{_OWNER} takes dense rows. Got a sparse matrix; pass X.toarray().")
         if self.estimator is None:
             need("lightgbm", extra="trees", owner=_OWNER)
+        self._wrapper: PUWrapper | None = None
         s = codes == 1
         if min(s.sum(), (~s).sum()) < 2:
             raise InputError(f"{_OWNER} needs at least two labelled and two unlabelled rows.")
@@ -231,16 +237,23 @@ class BiasedLabelPU(BasePUClassifier):
                 stacklevel=4,
             )
             self._columns = ()
-            return first
         share = first
         estimates: list[PriorEstimate] = []
         while (found := self._split(X, s, share)).varies and len(estimates) < _PRIOR_ROUNDS:
             estimates.append(weighted_estimate(X, s, found.chance, self._groups, seed))
             share = estimates[-1].value
         if not found.varies:
-            return first
+            return self._take_as_random(X, s, seed)
         self.prior_estimate_ = estimates[-1]
         return share
+
+    def _take_as_random(self, X: Any, s: NDArray[np.bool_], seed: int) -> float:
+        """Fit what `PUWrapper` would be, so that nothing is lost; return its prior."""
+        model = default_trees(seed) if self.estimator is None else self.estimator
+        wrapper = PUWrapper(model, sampling="one-sample", random_state=self.random_state)
+        self._wrapper = wrapper.fit(X, s.astype(int), groups=self._groups)
+        self.prior_estimate_ = wrapper.prior_estimate_
+        return wrapper.prior_
 
     def _split(self, X: Any, s: NDArray[np.bool_], prior: float) -> Split:
         drivers = None if self._columns is None else standard(X[:, list(self._columns)])[0]
@@ -249,13 +262,19 @@ class BiasedLabelPU(BasePUClassifier):
 
     def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
         s = codes == 1
-        found = self._split(X, s, self.prior_)
-        log_odds, chance, self.labelling_, self._shift = self._rounds(
-            X, s, found, self.prior_, seed
-        )
-        self.labels_vary_ = found.varies
-        self._level = float(np.mean(chance))
-        model = self._learn(X, expected_class(log_odds, chance, s), seed)
+        self._as_labelled = self._wrapper is not None
+        if self._wrapper is not None:
+            model, self._wrapper = self._wrapper.estimator_, None
+            self.labels_vary_, self.labelling_, self._shift = False, None, 0.0
+            self._level = float(s.mean() / self.prior_)
+        else:
+            found = self._split(X, s, self.prior_)
+            log_odds, chance, self.labelling_, self._shift = self._rounds(
+                X, s, found, self.prior_, seed
+            )
+            self.labels_vary_ = found.varies
+            self._level = float(np.mean(chance))
+            model = self._learn(X, expected_class(log_odds, chance, s), seed)
         self.estimator_ = None if self.estimator is None else model
         self.forest_ = (
             Forest.from_text(model.booster_.model_to_string()) if self.estimator is None else None
@@ -304,7 +323,7 @@ class BiasedLabelPU(BasePUClassifier):
 
     def _log_odds(self, X: Any) -> Floats:
         raw = self.forest_.scores(X) if self.forest_ is not None else _log_odds(self.estimator_, X)
-        return raw + self._shift
+        return over_level(raw, self._level) if self._as_labelled else raw + self._shift
 
     def _scores(self, X: Any) -> NDArray[np.float32]:
         return self._log_odds(X).astype(np.float32)
@@ -331,6 +350,7 @@ class BiasedLabelPU(BasePUClassifier):
         return tensors, fitted | {
             "shift": self._shift,
             "level": self._level,
+            "as_labelled": self._as_labelled,
             "labels_vary": self.labels_vary_,
         }
 
@@ -357,6 +377,7 @@ class BiasedLabelPU(BasePUClassifier):
         self.forest_, self.estimator_ = stored_forest(arrays, self.n_features_in_), None
         self._shift, self._level = float(fitted["shift"]), float(fitted["level"])
         self.labels_vary_ = fitted["labels_vary"] is True
+        self._as_labelled = fitted.get("as_labelled") is True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -367,33 +388,6 @@ class BiasedLabelPU(BasePUClassifier):
 _ARRAYS = ("mean", "scale", "coef")
 
 
-def default_trees(seed: int) -> Any:
-    """Return the trees that f is by default, not fitted yet."""
-    from lightgbm import LGBMClassifier
-
-    return LGBMClassifier(
-        n_estimators=60,
-        num_leaves=8,
-        reg_lambda=10,
-        subsample=0.8,
-        subsample_freq=1,
-        colsample_bytree=0.5,
-        max_bin=63,
-        random_state=seed % 2**31,
-        n_jobs=1,  # many small fits: more threads would wait for each other
-        deterministic=True,
-        force_row_wise=True,
-        verbose=-1,
-    )
-
-
 def _log_odds(model: Any, X: Any) -> Floats:
     p = np.asarray(model.predict_proba(X)[:, 1], dtype=np.float64)
     return np.asarray(logit(np.clip(p, _CERTAIN, 1 - _CERTAIN)), dtype=np.float64)
-
-
-def _needs_random(name: str) -> InputError:
-    return InputError(
-        f"{name} takes labels as random among the positives, which {_OWNER} does not. Its "
-        "probabilities are those of EM; set threshold_ to cut elsewhere."
-    )

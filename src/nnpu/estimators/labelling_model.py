@@ -26,7 +26,10 @@ __all__ = [
     "Split",
     "check_chance",
     "chosen_columns",
+    "default_trees",
     "expected_class",
+    "needs_random",
+    "over_level",
     "shift_to",
     "split",
     "standard",
@@ -220,6 +223,49 @@ def expected_class(log_odds: Floats, chance: Floats, s: NDArray[np.bool_]) -> Fl
     """
     f = expit(log_odds)
     return np.where(s, 1.0, f * (1 - chance) / (1 - f * chance))
+
+
+def over_level(log_odds: Floats, level: float) -> Floats:
+    """Return the log-odds of f = P(labelled | x) / level from those of P(labelled | x).
+
+    Where f would be 1 or more, the order of the rows is kept.
+
+    Examples
+    --------
+    >>> over_level(np.log([0.25, 3.0]), 0.5).round(3).tolist()    # f = 0.2 / 0.5, and 0.75 / 0.5
+    [-0.405, 14.221]
+    """
+    log_f = -np.logaddexp(0, -log_odds) - np.log(level)
+    below = np.minimum(log_f, np.log1p(-1e-6))
+    return np.asarray(below - np.log(-np.expm1(below)) + np.maximum(log_f - below, 0))
+
+
+def needs_random(name: str, owner: str) -> InputError:
+    """Return the error of a method that takes labels as random."""
+    return InputError(
+        f"{name} takes labels as random among the positives, which {owner} does not. Its "
+        "probabilities are those of EM; set threshold_ to cut elsewhere."
+    )
+
+
+def default_trees(seed: int) -> Any:
+    """Return the trees that f is by default, not fitted yet."""
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(
+        n_estimators=60,
+        num_leaves=8,
+        reg_lambda=10,
+        subsample=0.8,
+        subsample_freq=1,
+        colsample_bytree=0.5,
+        max_bin=63,
+        random_state=seed % 2**31,
+        n_jobs=1,  # many small fits: more threads would wait for each other
+        deterministic=True,
+        force_row_wise=True,
+        verbose=-1,
+    )
 
 
 def check_chance(chance: Any, s: NDArray[np.bool_], owner: str) -> Floats:
