@@ -19,7 +19,7 @@ __all__ = ["Directions", "Text"]
 
 BUCKETS = 1 << 13  # of hashed text; a power of two spreads evenly
 _TERMS = 10_000  # words and pairs that are kept, the most frequent
-_WORDS = 20_000  # single words of a table of nothing but text; pairs would crowd out rare ones
+_WORDS = 50_000  # single words of a table of nothing but text; pairs would crowd out rare ones
 _DIRECTIONS = 64
 _ROWS = 20_000  # texts that the directions are fitted to: more change them little
 _TOKEN = r"(?u)\b\w+\b"
