@@ -40,8 +40,8 @@ def images_of(x):
     return np.rint(np.asarray(x).reshape(-1, *shape) * 255).astype(np.uint8)
 
 
-def run(setting, seed, folder, epochs="auto"):
-    name = setting if epochs == "auto" else f"{setting}-{epochs}"
+def run(setting, seed, folder, epochs=None):
+    name = setting if epochs is None else f"{setting}-{epochs}"
     colour = setting == "cifar10"
     d = data.load("cifar10" if colour else "mnist")
     few = setting == "few"
@@ -52,7 +52,7 @@ def run(setting, seed, folder, epochs="auto"):
     clf = ImagePU(
         prior,
         augment=["crop", "flip"] if colour else "auto",
-        epochs=epochs,
+        epochs="auto" if epochs is None else epochs,
         random_state=seed,
         checkpoint=folder / f"{name}-{seed}.partial",
         verbose=1,
@@ -101,16 +101,14 @@ def main():
     parser.add_argument("--samplings", type=int, default=5)
     parser.add_argument("--first", type=int, default=1, help="0 was used to choose the recipe")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/images.csv"))
-    parser.add_argument(
-        "--epochs", type=int, default="auto", help="of each network; part of the setting's name"
-    )
+    parser.add_argument("--epochs", type=int, help="of each network; part of the setting's name")
     parser.add_argument("--speed", action="store_true")
     options = parser.parse_args()
     if options.speed:
         speed()
         return
     rows = read_results(options.out) if options.out.exists() else []
-    ending = "" if options.epochs == "auto" else f"-{options.epochs}"
+    ending = "" if options.epochs is None else f"-{options.epochs}"
     for seed in range(options.first, options.first + options.samplings):
         for setting in options.settings:
             done = {(row["setting"], int(row["seed"])) for row in rows}

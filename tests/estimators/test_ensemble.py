@@ -23,6 +23,7 @@ from nnpu.estimators import threads as module
 from nnpu.estimators.ensemble.designs import fit_dense, fit_expansion
 from nnpu.estimators.ensemble.member_scorers import View
 from nnpu.estimators.ensemble.members import MEMBERS, down_sampled
+from nnpu.estimators.ensemble.rules import excluded
 from nnpu.estimators.ensemble.sparse_fits import soft_ridge
 from nnpu.estimators.ensemble.task import Task
 from nnpu.estimators.ensemble.trials import make_folds
@@ -673,3 +674,22 @@ def test_the_constructors_of_the_contract_pass_every_check(classifier, others):
     assert len(results) >= 55
     failed = {r["check_name"] for r in results if r["status"] not in ("passed", "skipped")}
     assert failed <= others
+
+
+def test_many_rows_leave_out_the_kernel_unless_it_is_asked_for():
+    x = np.zeros((200_001, 1), np.float32)
+    s = np.zeros(len(x), np.int8)
+    s[:3000] = 1
+    task = Task(View(x, None), s, (), "one-sample", 0, 1, 3000)
+    assert excluded(task, None)["kernel"] == "more than 200,000 rows"
+    assert "kernel" not in excluded(task, ["kernel"])
+    assert "kernel" not in excluded(replace(task, view=View(x[:-1], None), s=s[:-1]), None)
+
+
+def test_a_small_weight_is_none():
+    """A member that the data give a thirtieth is not scored; the others share its part."""
+    s = np.repeat([1, 0], [20, 200]).astype(np.int8)
+    z = np.random.default_rng(0).normal(0, 1, (3, 220))
+    found = find_weights(z, s, np.array([20.0, 9.0, 1.0]), 0.3, "two-sample")
+    assert found[2] == 0
+    np.testing.assert_allclose(found[:2], [20 / 29, 9 / 29], atol=0.01)

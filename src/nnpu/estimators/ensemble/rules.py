@@ -21,6 +21,7 @@ _WIDE = 500  # dense columns beyond which squares, hinges and kernels are not wo
 _VERY_WIDE = 5_000  # dense columns beyond which a round of boosting takes as long as a forest
 _FEW = 20  # positives below which boosted trees find no split that they may make
 _MANY = 2500  # positives from which one forest is enough: scoring takes as long as there are trees
+_MANY_ROWS = 200_000  # beyond, the kernel's few centres add nothing and take half of the scoring
 _LIGHTGBM = frozenset({"small-trees", "boosted-kl"})
 
 
@@ -43,6 +44,8 @@ def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
             reasons[name] = f"for sparse data of more than {_WIDE} columns"
         elif wide and name in ("products", "splines", "kernel") and asked is None:
             reasons[name] = f"more than {_WIDE} columns"
+        elif name == "kernel" and len(task.s) > _MANY_ROWS and asked is None:
+            reasons[name] = f"more than {_MANY_ROWS:,} rows"
         elif very_wide and name in _LIGHTGBM and asked is None:
             reasons[name] = f"more than {_VERY_WIDE:,} columns"
         elif name == "extra-trees" and task.n_p >= _MANY and asked is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["calibrated", "find_weights", "p_against_u"]
 
 _LEAST_SLOPE = 0.1  # of a calibration, for scores with standard deviation 1
-_LEAST = 0.01  # a smaller weight is none: it would cost time and change nothing
+_LEAST = 0.05  # a smaller weight is none: it would cost time and change nothing
 _SHRINK = 200  # positives at which the data and the equal weights count the same
 
 
@@ -33,7 +33,7 @@ def find_weights(
     They minimise the KL risk of the mixture of posteriors, −π mean_P log Σ w_k q_k + mean_X
     Σ w_k q_k, which is convex, and are then drawn towards `shares`: they keep
     n_p² / (n_p² + 200²) of their distance, since few positives cannot tell members apart. A weight
-    of less than 0.01 becomes 0, and the member is not scored.
+    of less than 0.05 becomes 0, and the member is not scored.
 
     Parameters
     ----------
