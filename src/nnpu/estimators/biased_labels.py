@@ -245,6 +245,7 @@ class BiasedLabelPU(BasePUClassifier):
         if not found.varies:
             return self._take_as_random(X, s, seed)
         self.prior_estimate_ = estimates[-1]
+        warnings.warn(self.prior_estimate_.message, UserWarning, stacklevel=4)
         return share
 
     def _take_as_random(self, X: Any, s: NDArray[np.bool_], seed: int) -> float:

@@ -65,9 +65,9 @@ def weighted_estimate(
     )
     said = (
         f"The share of positives is about {value:.2g} ({low:.2g} to {high:.2g}), from labelled "
-        "rows weighted by their estimated propensity. It is right if the columns that were named "
-        "drive the labelling and no others do, which rows cannot show: a prior known from "
-        "elsewhere, or a review of 100 unlabelled rows, would settle it."
+        "rows weighted by their estimated propensity. Rows alone cannot show whether a column "
+        "drives the class or the labelling: a prior known from elsewhere, or a review of 100 "
+        "unlabelled rows, would settle it."
     )
     return PriorEstimate(
         value, low, high, "auto", False, said, sampling="one-sample", upper_bound=max(bound, value)
