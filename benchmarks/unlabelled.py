@@ -1,6 +1,8 @@
-"""Ways to learn from unlabelled images, at equal cost: docs/images.md.
+r"""Ways to learn from unlabelled images, at equal cost: docs/images.md.
 
     python benchmarks/unlabelled.py [--samplings 3]
+    python benchmarks/unlabelled.py --unlabelled 60000 --images 720000 --samplings 1 \
+        --methods vpu nnpu "second stage" --out benchmarks/results/unlabelled_full.csv
 
 MNIST, even against odd, 1,000 P inside U = 20,000, the true prior. Every method gets the same
 network, augmentation, optimiser and averaging, and 80,000 images to pass forward and backward (a
@@ -245,6 +247,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--samplings", type=int, default=3)
     parser.add_argument("--methods", nargs="+", default=list(SETTINGS), choices=SETTINGS)
+    parser.add_argument("--unlabelled", type=int, default=N_U, help="images in U")
+    parser.add_argument("--images", type=int, default=BUDGET, help="to pass forward and backward")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/unlabelled.csv"))
     options = parser.parse_args()
     rows = read_results(options.out) if options.out.exists() else []
@@ -252,7 +256,7 @@ def main():
     for seed in range(1, options.samplings + 1):
         done = {(row["method"], int(row["seed"])) for row in rows}
         left = [name for name in options.methods if (name, seed) not in done]
-        run = Run(mnist, seed) if left else None
+        run = Run(mnist, seed, options.unlabelled, options.images) if left else None
         for name in left:
             shared = run.first is not None and name in ("second stage", "mixup", "consistency")
             begin = time.process_time()
