@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Directions", "Text"]
 
 BUCKETS = 1 << 13  # of hashed text; a power of two spreads evenly
-_TERMS = 10_000  # words and pairs that are kept, the most frequent
-_WORDS = 50_000  # single words of a table of nothing but text; pairs would crowd out rare ones
+_TERMS = 20_000  # words that directions are made of, the most frequent; pairs make them worse
+_WORDS = 50_000  # words of a table of nothing but text
 _DIRECTIONS = 64
 _ROWS = 20_000  # texts that the directions are fitted to: more change them little
 _TOKEN = r"(?u)\b\w+\b"
@@ -48,7 +48,7 @@ class Directions:
         """Fit to texts; None if they share no two words."""
         from sklearn.utils.extmath import randomized_svd
 
-        all_terms = cls.of_words(texts, analyzer, _TERMS, most_words=2)
+        all_terms = cls.of_words(texts, analyzer, _TERMS)
         if all_terms is None:
             return None
         some = texts[:: max(1, -(-len(texts) // _ROWS))]
@@ -59,14 +59,12 @@ class Directions:
         return replace(all_terms, components=components.astype(np.float32))
 
     @classmethod
-    def of_words(
-        cls, texts: list[str], analyzer: str, most: int, *, most_words: int = 1
-    ) -> Self | None:
+    def of_words(cls, texts: list[str], analyzer: str, most: int) -> Self | None:
         """Return the most frequent terms and their weights alone."""
         texts = texts[:: max(1, -(-len(texts) // _ROWS))]
         options: dict[str, Any] = {"max_features": most, "min_df": 2}
         if analyzer == "word":
-            options["ngram_range"] = (1, most_words)
+            options["ngram_range"] = (1, 1)
         try:
             counter = _counter(analyzer, **options)
             counts = counter.fit_transform(texts)
@@ -129,7 +127,7 @@ class Text(Column):
     Parameters
     ----------
     analyzer : {"word", "char_wb"}
-        Words and pairs of words, or runs of characters.
+        Words (and pairs of words in the dense view), or runs of characters.
     buckets : int
         Number of features in the dense view, which is sparse.
     directions : Directions, optional
@@ -172,7 +170,7 @@ class Text(Column):
 
     def words(self) -> str:
         """Say what it becomes."""
-        what = "words and pairs of words" if self.analyzer == "word" else "runs of characters"
+        what = "words" if self.analyzer == "word" else "runs of characters"
         return f"text: {what}"
 
     def read(self, cells: Any, first: int = 0, decimal: str | None = None) -> Reading:
