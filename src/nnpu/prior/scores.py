@@ -258,6 +258,7 @@ def _equal_rows(x: Any, n_p: int) -> NDArray[np.intp] | None:
 
 def _fit(model: Any, x: Any, s: NDArray[np.int64]) -> Any:
     from sklearn.base import clone
+    from sklearn.exceptions import ConvergenceWarning
 
     able = any(hasattr(model, name) for name in ("predict_proba", "decision_function"))
     if isinstance(model, type) or not hasattr(model, "fit") or not able:
@@ -265,7 +266,9 @@ def _fit(model: Any, x: Any, s: NDArray[np.int64]) -> Any:
             "The 'model' parameter of estimate_prior must be a classifier with fit and "
             f"predict_proba or decision_function. Got {shown(model)} instead."
         )
-    return clone(model).fit(x, s)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # nearly there ranks as well
+        return clone(model).fit(x, s)
 
 
 def _scores(model: Any, x: Any) -> FloatArray:
