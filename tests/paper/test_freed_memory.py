@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import nnpu
+from nnpu.cli import main
 from nnpu.paper import freed_memory
 
 
@@ -50,4 +51,15 @@ def test_the_library_itself_never_asks_for_it():
         for path in source.rglob("*.py")
         if "keep_freed_memory()" in path.read_text() and path.name != "freed_memory.py"
     }
-    assert callers == {"cli/bench.py", "cli/reproduce.py", "paper/runner.py"}
+    assert callers == {"cli/__init__.py", "paper/runner.py"}
+
+
+@pytest.mark.parametrize("command", ["bench", "reproduce", "plan"])
+def test_only_a_command_of_its_own_process_keeps_memory(command, monkeypatch):
+    called = []
+    monkeypatch.setattr(freed_memory, "keep_freed_memory", lambda: called.append(command))
+    monkeypatch.setattr(sys, "argv", ["nnpu", command, "--help"])
+    main([command, "--help"])  # a program that calls us keeps its allocator
+    assert called == []
+    main()
+    assert called == [command] * (command != "plan")

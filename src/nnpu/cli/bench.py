@@ -62,14 +62,12 @@ def bench(
     import json
 
     from nnpu.paper import speed
-    from nnpu.paper.freed_memory import keep_freed_memory
     from nnpu.paper.speed.processes import measure_processes
     from nnpu.parameters import check_choice
 
     check_choice("NAME", name, "nnpu bench", _NAMES)
     if authors is not None and name != "mnist":
         raise click.UsageError("--authors belongs to nnpu bench mnist.")
-    keep_freed_memory()
     if name == "outofcore":
         table = speed.measure_disk(rows or 400_000, repeats=repeats)
     elif name == "sparse":

@@ -234,7 +234,6 @@ def reproduce(
     """
     from nnpu.files import write_text
     from nnpu.paper.claims import as_dicts, as_lines, as_markdown
-    from nnpu.paper.freed_memory import keep_freed_memory
 
     target = check_choice("TARGET", target, "nnpu reproduce", _TARGETS)
     if report is not None:
@@ -250,7 +249,6 @@ def reproduce(
         int(glove) if glove else None,
         jobs,
     )
-    keep_freed_memory()
     outcome = _TARGETS[target](folder, options)
     claims = outcome.claims
     write_text(folder / f"{target}-claims.md", as_markdown(f"Claims: {target}", claims))
