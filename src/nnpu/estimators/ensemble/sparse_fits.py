@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.special import expit, logit
+from threadpoolctl import threadpool_limits
 
 from nnpu.boosting import kl_round
 from nnpu.calibration.soft_labels import positive_share, soft_labels
@@ -15,7 +17,7 @@ from nnpu.estimators.ensemble.sparse_neighbours import nearest, smoothed
 from nnpu.estimators.ensemble.task import ridge
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -31,6 +33,14 @@ _STEPS = 25  # of a fit to soft labels, which change in the next round
 _MOST_FILLED = 2000  # columns that trees look at: rare words cost time and split little
 
 
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let BLAS use one thread: in products as small as these more wait for each other."""
+    with threadpool_limits(1, "blas"):
+        yield
+
+
+@_one_thread()
 def at_scales(task: Task, grid: Sequence[tuple[str, float]]) -> list[Weights]:
     """Minimise the logistic loss with columns at one scale or at a scale each, and a strength."""
     x = task.view.x.astype(np.float64)
@@ -45,6 +55,7 @@ def at_scales(task: Task, grid: Sequence[tuple[str, float]]) -> list[Weights]:
     return found
 
 
+@_one_thread()
 def on_directions(task: Task, directions: int, strengths: tuple[float, ...]) -> list[Weights]:
     """Minimise the KL risk on the directions in which rows differ most, for each strength."""
     from sklearn.utils.extmath import randomized_svd
@@ -64,6 +75,7 @@ def on_directions(task: Task, directions: int, strengths: tuple[float, ...]) -> 
     return found
 
 
+@_one_thread()
 def self_taught(
     task: Task, scores: NDArray[np.float64], strengths: Sequence[float], rounds: int
 ) -> list[Weights]:
