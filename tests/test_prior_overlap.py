@@ -6,12 +6,16 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse
+from sklearn.decomposition import TruncatedSVD
+from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import normalize
 
 from nnpu.prior import PriorEstimate, estimate_prior, out_of_fold_scores
 from nnpu.prior.mixture import mixture_posterior
 from nnpu.prior.scores import default_model
-from nnpu.prior.subsample import MOST_ROWS, some_rows
+from nnpu.prior.subsample import MOST_ROWS, seed_of, some_rows
 
 
 def normal(prior, n_p, n_u, distance, seed=0):
@@ -158,6 +162,28 @@ def test_estimate_goes_on_without_lightgbm(monkeypatch):
     with pytest.warns(UserWarning, match="LightGBM cannot be loaded"):
         model = default_model(np.zeros((100, 2)))
     assert [name for name, _ in model.estimators] == ["splines"]
+
+
+def test_wide_rows_are_scored_by_a_kernel_too():
+    model = default_model(np.random.default_rng(0).normal(size=(100, 60)), random_state=0)
+    assert [name for name, _ in model.estimators] == ["boosted", "random", "kernel"]
+
+
+def test_words_are_scored_one_by_one_and_by_what_they_stand_beside():
+    """The mean of a model of the words and of one of the directions, made here by hand."""
+    rng = np.random.default_rng(0)
+    topic = np.repeat([1, 0, 1], [60, 100, 40])
+    words = rng.random((200, 600)) < np.where(np.arange(600) < 300, 1, 3)[None] * 0.02
+    words[topic == 1, :300] |= rng.random((100, 300)) < 0.05
+    x = scipy.sparse.csr_matrix(words.astype(float))
+    found = np.concatenate(out_of_fold_scores(x[:60], x[60:], random_state=3))
+    directions = normalize(TruncatedSVD(100, random_state=seed_of(3)).fit_transform(x))
+    model = LogisticRegression(max_iter=300, class_weight="balanced")
+    by_hand = [
+        np.concatenate(out_of_fold_scores(rows[:60], rows[60:], model=model, random_state=3))
+        for rows in (x, directions)
+    ]
+    np.testing.assert_allclose(found, np.mean(by_hand, axis=0), atol=1e-6)
 
 
 def test_estimate_stored_before_there_was_an_upper_bound_loads():

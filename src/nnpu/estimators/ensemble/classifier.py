@@ -33,10 +33,10 @@ from nnpu.estimators.ensemble.inputs import (
 )
 from nnpu.estimators.ensemble.member_scorers import Scorer, View
 from nnpu.estimators.ensemble.members import MEMBERS
-from nnpu.estimators.ensemble.rules import excluded
+from nnpu.estimators.ensemble.rules import MANY_COLUMNS, excluded
 from nnpu.estimators.ensemble.task import Task
 from nnpu.estimators.ensemble.trials import Folds, Trial, make_folds, refit, try_member
-from nnpu.estimators.ensemble.weights import calibrated, find_weights, p_against_u
+from nnpu.estimators.ensemble.weights import calibrated, find_cut, find_weights, p_against_u
 from nnpu.estimators.threads import count_jobs, in_threads
 from nnpu.parameters import InputError, ParameterError, check_choice, check_count, shown
 from nnpu.terminal import status
@@ -260,8 +260,13 @@ class EnsemblePU(BasePUClassifier):
         self.prior_estimate_ = reviewed.audited_prior(self._answers, codes, self.sampling)
         return self.prior_estimate_.value
 
-    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any, None]:
-        """Out-of-fold scores: the mean of the members' that need no prior."""
+    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any, Any]:
+        """Out-of-fold scores: the mean of the members' that need no prior.
+
+        Words are scored anew: only members that need the prior see which of them go together.
+        """
+        if sp.issparse(X) and X.shape[1] > MANY_COLUMNS:
+            return super()._prior_samples(X, codes, seed)
         _, folds, trials = self._work
         used = codes if self.sampling == "one-sample" else codes[codes >= 0]
         kept = used[folds.held_out]  # known negatives are no part of U
@@ -335,24 +340,10 @@ class EnsemblePU(BasePUClassifier):
         return np.asarray(logit(np.clip(mean, _SURE, 1 - _SURE)))
 
     def _finish(self, log_odds: NDArray[np.float64], s: NDArray[np.int8]) -> None:
-        """Calibrate the mixture and cut where least is lost; say so if nothing was learned.
-
-        That is at one half, unless the prior is an estimate: then its interval decides.
-        """
+        """Calibrate the mixture and let scores be 0 at the cut; say so if nothing was learned."""
         slope, intercept = calibrated(log_odds, s, self.prior_, self.sampling)
-        self.calibration_ = ScoreCalibration(slope, intercept)
-        self.threshold_ = -intercept / slope
-        if self.prior_estimate_ is not None:
-            from nnpu.calibration.score_calibration import cut_priors, least_regret_cut
-
-            labelled, population = 0.0, log_odds[s == 0]
-            if self.sampling == "one-sample":
-                labelled, population = float(s.mean()), log_odds
-            under = (
-                ScoreCalibration(*calibrated(log_odds, s, prior, self.sampling))
-                for prior in cut_priors(self.prior_, self.prior_estimate_, labelled)
-            )
-            self.threshold_ = least_regret_cut(population, *under)
+        self._cut = find_cut(log_odds, s, self.prior_, self.prior_estimate_, self.sampling)
+        self.calibration_ = ScoreCalibration(slope, intercept + slope * self._cut)
         if p_against_u(log_odds, s) <= 0.5:
             warnings.warn(
                 "Out of fold, labelled rows score no higher than unlabelled ones: nothing was "
@@ -366,7 +357,7 @@ class EnsemblePU(BasePUClassifier):
         return np.concatenate([np.zeros(0, np.float32), *parts])
 
     def _block_scores(self, X: Any) -> NDArray[np.float32]:
-        return self._mixed(self._by_member(X, least=0.0)).astype(np.float32)
+        return (self._mixed(self._by_member(X, least=0.0)) - self._cut).astype(np.float32)
 
     def _by_member(self, X: Any, least: float = -1.0) -> NDArray[np.float64]:
         """Return the calibrated log-odds of members that weigh more than that, (n_members, n)."""

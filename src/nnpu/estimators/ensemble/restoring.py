@@ -60,8 +60,8 @@ def unpack(
     classifier.categories_ = tuple(_count(i, d) for i in fitted["categories"])
     classifier.levels_ = {_count(i, d): _levels(levels) for i, levels in fitted["levels"]}
     classifier.design_ = _design(tensors, d)
-    classifier.aside_ = fitted["aside"]
-    _need(isinstance(classifier.aside_, float | None))
+    classifier.aside_, classifier._cut = fitted["aside"], fitted.get("cut", 0.0)
+    _need(isinstance(classifier.aside_, float | None) and isinstance(classifier._cut, float))
     classifier.members_ = [_member(row) for row in fitted["members"]]
     pairs = [(name, kind) for name, kind in fitted["kinds"]]
     classifier._names = [name for name, _ in pairs]

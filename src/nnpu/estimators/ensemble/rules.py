@@ -15,9 +15,11 @@ from nnpu.estimators.ensemble.members import MEMBERS
 if TYPE_CHECKING:
     from nnpu.estimators.ensemble.task import Task
 
-__all__ = ["excluded"]
+__all__ = ["MANY_COLUMNS", "excluded"]
 
-_WIDE = 500  # dense columns beyond which squares, hinges and kernels are not worth their time
+#: Dense columns beyond which squares, hinges and kernels are not worth their time; sparse ones
+#: beyond which words that stand beside each other count together.
+MANY_COLUMNS = 500
 _VERY_WIDE = 5_000  # dense columns beyond which a round of boosting takes as long as a forest
 _FEW = 20  # positives below which boosted trees find no split that they may make
 _MANY = 2500  # positives from which one forest is enough: scoring takes as long as there are trees
@@ -28,7 +30,7 @@ _LIGHTGBM = frozenset({"small-trees", "boosted-kl"})
 def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
     """Return why each member that is not to be fitted is left out."""
     sparse = sp.issparse(task.view.x)
-    wide = task.view.design is not None and task.view.design.size > _WIDE
+    wide = task.view.design is not None and task.view.design.size > MANY_COLUMNS
     very_wide = not sparse and task.view.x.shape[1] > _VERY_WIDE
     reasons: dict[str, str] = {}
     for name, member in MEMBERS.items():
@@ -40,10 +42,10 @@ def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
             reasons[name] = "the data are sparse"
         elif not sparse and (name == "linear" or (name == "small-trees" and asked is None)):
             reasons[name] = "for sparse data alone"
-        elif name in ("topics", "taught") and not (sparse and task.view.x.shape[1] > _WIDE):
-            reasons[name] = f"for sparse data of more than {_WIDE} columns"
+        elif name in ("topics", "taught") and not (sparse and task.view.x.shape[1] > MANY_COLUMNS):
+            reasons[name] = f"for sparse data of more than {MANY_COLUMNS} columns"
         elif wide and name in ("products", "splines", "kernel") and asked is None:
-            reasons[name] = f"more than {_WIDE} columns"
+            reasons[name] = f"more than {MANY_COLUMNS} columns"
         elif name == "kernel" and len(task.s) > _MANY_ROWS and asked is None:
             reasons[name] = f"more than {_MANY_ROWS:,} rows"
         elif very_wide and name in _LIGHTGBM and asked is None:

@@ -34,6 +34,7 @@ def pack(classifier: EnsemblePU) -> tuple[dict[str, NDArray[Any]], dict[str, Any
         "levels": [[column, levels] for column, levels in classifier.levels_.items()],
         "members": classifier.members_,
         "aside": classifier.aside_,
+        "cut": classifier._cut,
         "kinds": [
             [name, scorer.kind]
             for name, scorer in zip(classifier._names, classifier.scorers_, strict=True)

@@ -1,4 +1,4 @@
-"""What each member's scores mean and how much it counts, from out-of-fold scores of P and U."""
+"""What scores mean, how much each member counts and where all are cut: from scores out of fold."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from nnpu.calibration import fit_calibration
+from nnpu.calibration import ScoreCalibration, fit_calibration
 from nnpu.prior.curve import auc
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["calibrated", "find_weights", "p_against_u"]
+    from nnpu.prior import PriorEstimate
+
+__all__ = ["calibrated", "find_cut", "find_weights", "p_against_u"]
 
 _LEAST_SLOPE = 0.1  # of a calibration, for scores with standard deviation 1
 _LEAST = 0.05  # a smaller weight is none: it would cost time and change nothing
@@ -108,6 +110,29 @@ def calibrated(
     if fitted.slope > least:
         return fitted.slope, fitted.intercept
     return least, float(logit(prior)) - least * float(population.mean())
+
+
+def find_cut(
+    scores: NDArray[np.float64],
+    s: NDArray[np.int8],
+    prior: float,
+    estimate: PriorEstimate | None,
+    sampling: str,
+) -> float:
+    """Return the score above which a row is called positive.
+
+    That is where the probability is one half or, if the prior of one sample is an estimate, where
+    least is lost over its interval: `nnpu.calibration.least_regret_cut`. Why not that of two
+    samples is in ``docs/prior.md``.
+    """
+    if estimate is None or sampling == "two-sample":
+        slope, intercept = calibrated(scores, s, prior, sampling)
+        return -intercept / slope
+    from nnpu.calibration.score_calibration import cut_priors, least_regret_cut
+
+    priors = cut_priors(prior, estimate, float(s.mean()))
+    under = (ScoreCalibration(*calibrated(scores, s, each, sampling)) for each in priors)
+    return least_regret_cut(scores, *under)
 
 
 def p_against_u(scores: NDArray[np.float64], s: NDArray[np.int8]) -> float:
