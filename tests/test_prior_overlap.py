@@ -178,7 +178,7 @@ def test_words_are_scored_one_by_one_and_by_what_they_stand_beside():
     x = scipy.sparse.csr_matrix(words.astype(float))
     found = np.concatenate(out_of_fold_scores(x[:60], x[60:], random_state=3))
     directions = normalize(TruncatedSVD(100, random_state=seed_of(3)).fit_transform(x))
-    model = LogisticRegression(max_iter=300, class_weight="balanced")
+    model = LogisticRegression(class_weight="balanced")
     by_hand = [
         np.concatenate(out_of_fold_scores(rows[:60], rows[60:], model=model, random_state=3))
         for rows in (x, directions)

@@ -134,7 +134,7 @@ def default_model(x: Any, *, random_state: int | None = None) -> Any:
     from sklearn.linear_model import LogisticRegression
 
     if sp.issparse(x):
-        return LogisticRegression(max_iter=300, class_weight="balanced")
+        return LogisticRegression(class_weight="balanced")
     leaf = int(np.clip(x.shape[0] // 20, 1, 10))
     models: list[tuple[str, Any]] = [("splines", _splines(x.shape[0]))]
     if x.shape[1] > WIDE:
