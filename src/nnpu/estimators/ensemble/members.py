@@ -42,6 +42,7 @@ _FEW = 2500  # positives up to which boosted trees are small
 _MANY_NUMBERS = 32  # columns from which narrow kernels are tried
 _FEW_FOR_LEAVES = 40  # positives from which the size of leaves is chosen
 _OF_EACH = 2000  # rows of P, and of U, that a tree is grown from
+_LARGE = 500  # of them from which trees are grown in threads: smaller ones wait for each other
 _STEP = 10  # boosting rounds between two looks at the held-out loss
 
 
@@ -200,7 +201,7 @@ def down_sampled(task: Task, n_trees: int, *, leaf: int, splitter: str) -> Fores
         with config_context(skip_parameter_validation=True):
             return tree.fit(x[drawn], s[drawn])
 
-    run = Parallel(task.n_jobs, prefer="threads")
+    run = Parallel(task.n_jobs if n >= _LARGE else 1, prefer="threads")
     generators = np.random.default_rng(task.seed).spawn(n_trees)
     return Forest.from_sklearn(run(delayed(grown)(one) for one in generators))
 
