@@ -342,7 +342,9 @@ class EnsemblePU(BasePUClassifier):
     def _finish(self, log_odds: NDArray[np.float64], s: NDArray[np.int8]) -> None:
         """Calibrate the mixture and let scores be 0 at the cut; say so if nothing was learned."""
         slope, intercept = calibrated(log_odds, s, self.prior_, self.sampling)
-        self._cut = find_cut(log_odds, s, self.prior_, self.prior_estimate_, self.sampling)
+        self._cut = -intercept / slope  # where the probability is one half
+        if self.prior_estimate_ is not None and self.sampling == "one-sample":
+            self._cut = find_cut(log_odds, s, self.prior_, self.prior_estimate_)
         self.calibration_ = ScoreCalibration(slope, intercept + slope * self._cut)
         if p_against_u(log_odds, s) <= 0.5:
             warnings.warn(

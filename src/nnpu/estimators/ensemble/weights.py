@@ -113,25 +113,16 @@ def calibrated(
 
 
 def find_cut(
-    scores: NDArray[np.float64],
-    s: NDArray[np.int8],
-    prior: float,
-    estimate: PriorEstimate | None,
-    sampling: str,
+    scores: NDArray[np.float64], s: NDArray[np.int8], prior: float, estimate: PriorEstimate
 ) -> float:
-    """Return the score above which a row is called positive.
+    """Return the cut of one sample that loses least over the interval of an estimated prior.
 
-    That is where the probability is one half or, if the prior of one sample is an estimate, where
-    least is lost over its interval: `nnpu.calibration.least_regret_cut`. Why not that of two
-    samples is in ``docs/prior.md``.
+    Two samples are cut where the probability is one half: ``docs/prior.md`` says why.
     """
-    if estimate is None or sampling == "two-sample":
-        slope, intercept = calibrated(scores, s, prior, sampling)
-        return -intercept / slope
     from nnpu.calibration.score_calibration import cut_priors, least_regret_cut
 
     priors = cut_priors(prior, estimate, float(s.mean()))
-    under = (ScoreCalibration(*calibrated(scores, s, each, sampling)) for each in priors)
+    under = (ScoreCalibration(*calibrated(scores, s, each, "one-sample")) for each in priors)
     return least_regret_cut(scores, *under)
 
 
