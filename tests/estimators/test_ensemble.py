@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.base import clone
+from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
@@ -105,6 +106,15 @@ def test_the_prior_is_estimated_from_out_of_fold_scores():
     assert clf.prior_estimate_ is not None
     assert abs(clf.prior_ - 0.4) < 0.12
     assert np.mean((clf.predict(test) == 1) == (y == 1)) > 0.9
+
+
+def test_the_prior_of_what_may_be_pixels_is_that_of_estimate_prior():
+    x, digit = load_digits(return_X_y=True)
+    s = ((digit % 2 == 0) & (np.random.default_rng(0).random(digit.size) < 0.2)).astype(int)
+    clf = EnsemblePU(sampling="one-sample", random_state=0).fit(x, s)
+    assert clf.prior_estimate_ is not None
+    assert "as in text and images" in clf.prior_estimate_.message
+    assert abs(clf.prior_ - 0.5) < 0.05
 
 
 @pytest.mark.parametrize("sampling", ["two-sample", "one-sample"])

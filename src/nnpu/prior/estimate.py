@@ -13,6 +13,7 @@ from nnpu.prior.bbe import best_bin, best_bin_interval
 from nnpu.prior.curve import Z90, FloatArray, ratio_curve
 from nnpu.prior.judgement import WIDEST, Evidence, doubt, message
 from nnpu.prior.methods import METHODS, Limits
+from nnpu.prior.mixture import APART, OVERLAPPING, Law
 from nnpu.prior.result import PriorEstimate
 from nnpu.prior.subsample import check_random_state, some_rows
 
@@ -43,12 +44,12 @@ def estimate_prior(
         used.
     method : str, default="auto"
         "auto" expects negatives that look like positives: U is P plus negatives whose scores are
-        spread like a bell. The others estimate the largest mixture proportion, which is the
-        share if no negative looks like a positive, and an upper bound if some do: "bbe" (best bin
-        estimation, Garg et al., 2021), "dedpul" (Ivanov, 2020), "elkan_noto" (2008), "km" (KM2,
-        Ramaswamy et al., 2016) and "pen_l1" (du Plessis et al., 2017). The last two are given
-        one feature, the rank of the score. Except for "auto" and "bbe" the interval is a
-        bootstrap, which does not see the method's bias.
+        spread like a bell; fewer are expected to in text and images. The others estimate the
+        largest mixture proportion, which is the share if no negative looks like a positive, and an
+        upper bound if some do: "bbe" (best bin estimation, Garg et al., 2021), "dedpul" (Ivanov,
+        2020), "elkan_noto" (2008), "km" (KM2, Ramaswamy et al., 2016) and "pen_l1" (du Plessis et
+        al., 2017). The last two are given one feature, the rank of the score. Except for "auto"
+        and "bbe" the interval is a bootstrap, which does not see the method's bias.
     sampling : {"two-sample", "one-sample"}
         In the one-sample setting `value` is the share of positives in P ∪ U,
         b + (1 − b) π_U with b = n_p / (n_p + n_u) and π_U the share in U.
@@ -89,11 +90,11 @@ def estimate_prior(
     check_choice("method", method, "estimate_prior", METHODS)
     sampling = check_sampling(sampling, "estimate_prior")
     x_p, x_u = as_array(x_p), as_array(x_u)
-    scores_p, scores_u = _scores_of(x_p, x_u, model, random_state, _pair(groups))
+    scores_p, scores_u, law = _scores_of(x_p, x_u, model, random_state, _pair(groups))
     rng = np.random.default_rng(_entropy(random_state))
     n_p, n_u = counts or (_n_rows(x_p), _n_rows(x_u))
     labelled = n_p / (n_p + n_u) if sampling == "one-sample" else None
-    share, low, high = METHODS[method](scores_p, scores_u, rng, labelled)
+    share, low, high = METHODS[method](scores_p, scores_u, rng, labelled, law)
     bound = best_bin_interval(scores_p, scores_u, rng)
     doubts = doubt(Evidence(scores_p, scores_u, method, share, low, high, bound))
     share, low, high = _positive(share, low, high, scores_u.size)
@@ -108,7 +109,14 @@ def estimate_prior(
             "positives from negatives better, are needed."
         )
     said = message(
-        method, sampling, value=share, low=low, high=high, upper_bound=largest, doubts=doubts
+        method,
+        sampling,
+        value=share,
+        low=low,
+        high=high,
+        upper_bound=largest,
+        apart=law is APART,
+        doubts=doubts,
     )
     return PriorEstimate(
         value=share,
@@ -136,15 +144,16 @@ def _pair(groups: Any) -> tuple[Any, Any] | None:
 
 def _scores_of(
     x_p: Any, x_u: Any, model: Any, random_state: Any, groups: tuple[Any, Any] | None
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray, Law]:
     check_random_state(random_state)
+    law = OVERLAPPING
     if np.ndim(x_p) == 1 and np.ndim(x_u) == 1:
         scores_p, scores_u = _as_scores(x_p, "x_p"), _as_scores(x_u, "x_u")
         scores_p, scores_u = (some_rows(x, random_state)[0] for x in (scores_p, scores_u))
     else:
-        from nnpu.prior.scores import out_of_fold_scores
+        from nnpu.prior.scores import scores_and_law
 
-        scores_p, scores_u = out_of_fold_scores(
+        scores_p, scores_u, law = scores_and_law(
             x_p, x_u, model=model, random_state=random_state, groups=groups
         )
     if np.ptp(np.concatenate([scores_p, scores_u])) < _LEAST:
@@ -152,7 +161,7 @@ def _scores_of(
             "All scores are equal, or nearly: they tell nothing about the prior. Give other "
             "features or another model."
         )
-    return scores_p, scores_u
+    return scores_p, scores_u, law
 
 
 def _as_scores(x: Any, name: str) -> FloatArray:

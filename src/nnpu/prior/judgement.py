@@ -89,6 +89,7 @@ def message(
     low: float,
     high: float,
     upper_bound: float,
+    apart: bool,
     doubts: str,
 ) -> str:
     """Return the estimate, what was assumed and what would change the answer."""
@@ -103,7 +104,8 @@ def message(
         )
     return (
         f"{found} Assumed: labels were given at random among the positives, and the scores of the "
-        "negatives are spread like a bell next to those of the positives, which they may overlap. "
+        "negatives are spread like a bell next to those of the positives, which they "
+        f"{'hardly overlap, as in text and images' if apart else 'may overlap'}. "
         f"If no negative looked like a positive, the share would be {upper_bound:.3f}, which is an "
         "upper bound. If clear cases were labelled more often than others, the true share is "
         f"larger than estimated. {_KNOW}"

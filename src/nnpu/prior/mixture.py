@@ -10,7 +10,7 @@ few parameters:
   with one success more.
 
 No part of the negatives needs to be separate from the positives. The posterior over π averages
-both shapes and all their parameters. Its constants were measured on real tables (docs/prior.md).
+both shapes and all their parameters. Its constants were measured on real data (docs/prior.md).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scipy.special import betainc, betaincinv, ndtr, ndtri
 if TYPE_CHECKING:
     from nnpu.prior.curve import FloatArray
 
-__all__ = ["Posterior", "mixture_posterior"]
+__all__ = ["APART", "OVERLAPPING", "Law", "Posterior", "mixture_posterior"]
 
 #: Real scores follow neither shape exactly: no sample says more than this many rows would.
 MODEL_ROWS = 200
@@ -32,10 +32,21 @@ MODEL_ROWS = 200
 #: Rows of P in a cell, and the least and the greatest number of cells.
 ROWS_PER_CELL, FEWEST_CELLS, MOST_CELLS = 10, 10, 30
 
-#: Medians and spreads, on the logarithmic scale, of what real tables show.
-DISTANCE, SPREAD, CONCENTRATION = (0.5, 1.5), (1.0, 0.15), (2.0, 1.1)
+#: The spread of the negatives: median, and standard deviation on the logarithmic scale.
+SPREAD = (1.0, 0.15)
 
 _SHARES = np.sin(np.pi / 2 * (np.arange(120) + 0.5) / 120) ** 2  # finer towards 0 and 1
+
+
+class Law(NamedTuple):
+    """How far classes lie apart before the rows are seen, in the same terms as the spread."""
+
+    distance: tuple[float, float]
+    concentration: tuple[float, float]
+
+
+#: Of tables, and of text and images, whose classes seldom overlap.
+OVERLAPPING, APART = Law((0.5, 1.5), (2.0, 1.1)), Law((2.5, 0.7), (0.7, 0.7))
 
 
 class Posterior(NamedTuple):
@@ -61,7 +72,10 @@ class Posterior(NamedTuple):
 
 
 def mixture_posterior(
-    scores_p: FloatArray, scores_u: FloatArray, labelled: float | None = None
+    scores_p: FloatArray,
+    scores_u: FloatArray,
+    labelled: float | None = None,
+    law: Law = OVERLAPPING,
 ) -> Posterior:
     """Return the posterior over the share of positives in U.
 
@@ -75,6 +89,8 @@ def mixture_posterior(
         Scores of rows that the model was not fitted to.
     labelled : float, optional
         The labelled share of the rows, if P and U are one sample.
+    law : Law, optional
+        How far the classes are expected to lie apart.
 
     Examples
     --------
@@ -90,7 +106,7 @@ def mixture_posterior(
     edges = np.cumsum(share_p)[:-1]
     binormal, beta = (
         np.logaddexp.reduce(rows * (np.log(np.maximum(cells, 1e-12)) @ share_u) + log_prior, axis=1)
-        for cells, log_prior in (_binormal(share_p, edges), _beta(edges))
+        for cells, log_prior in (_binormal(share_p, edges, law), _beta(edges, law))
     )
     log_weights = np.logaddexp(binormal, beta) + _log_before(labelled)
     weights = np.exp(log_weights - log_weights.max())
@@ -124,12 +140,12 @@ def _cells(scores_p: FloatArray, scores_u: FloatArray) -> tuple[FloatArray, Floa
     return share_p, (counts_u + 0.5 * share_p) / (scores_u.size + 0.5)
 
 
-def _binormal(share_p: FloatArray, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _binormal(share_p: FloatArray, edges: FloatArray, law: Law) -> tuple[FloatArray, FloatArray]:
     """Return U's cell shares, of shape (shares, parameters, cells), and the parameters' log prior.
 
     A mixture with weight π of P's own cells and 1 − π of those of a normal law.
     """
-    distance, spread, log_prior = _normal_grid()
+    distance, spread, log_prior = _normal_grid(law)
     below = ndtr((ndtri(edges) + distance[:, None]) / spread[:, None])
     negative = np.diff(below, axis=1, prepend=0, append=1)
     share = _SHARES[:, None, None]
@@ -137,20 +153,20 @@ def _binormal(share_p: FloatArray, edges: FloatArray) -> tuple[FloatArray, Float
 
 
 @cache
-def _normal_grid() -> tuple[FloatArray, FloatArray, FloatArray]:
+def _normal_grid(law: Law) -> tuple[FloatArray, FloatArray, FloatArray]:
     distances, spreads = np.geomspace(0.1, 6, 29), np.geomspace(0.5, 2, 13)
     distance, spread = (grid.ravel() for grid in np.meshgrid(distances, spreads, indexing="ij"))
-    log_prior = _log_law(distance, *DISTANCE) + _log_law(spread, *SPREAD)
+    log_prior = _log_law(distance, *law.distance) + _log_law(spread, *SPREAD)
     return distance, spread, log_prior - np.logaddexp.reduce(log_prior)
 
 
-def _beta(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _beta(edges: FloatArray, law: Law) -> tuple[FloatArray, FloatArray]:
     """Return the same for posteriors that follow a beta law in U."""
     concentration = np.geomspace(0.15, 40, 20)
     a = (_SHARES[:, None] * concentration)[:, :, None]
     b = ((1 - _SHARES)[:, None] * concentration)[:, :, None]
     below = betainc(a, b, betaincinv(a + 1, b, edges))
-    log_prior = _log_law(concentration, *CONCENTRATION)
+    log_prior = _log_law(concentration, *law.concentration)
     return np.diff(below, axis=2, prepend=0, append=1), log_prior - np.logaddexp.reduce(log_prior)
 
 

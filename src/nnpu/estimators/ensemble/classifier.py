@@ -33,7 +33,7 @@ from nnpu.estimators.ensemble.inputs import (
 )
 from nnpu.estimators.ensemble.member_scorers import Scorer, View
 from nnpu.estimators.ensemble.members import MEMBERS
-from nnpu.estimators.ensemble.rules import MANY_COLUMNS, excluded
+from nnpu.estimators.ensemble.rules import MANY_COLUMNS, PIXELS, excluded
 from nnpu.estimators.ensemble.task import Task
 from nnpu.estimators.ensemble.trials import Folds, Trial, make_folds, refit, try_member
 from nnpu.estimators.ensemble.weights import calibrated, find_cut, find_weights, p_against_u
@@ -263,9 +263,9 @@ class EnsemblePU(BasePUClassifier):
     def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any, Any]:
         """Out-of-fold scores: the mean of the members' that need no prior.
 
-        Words are scored anew: only members that need the prior see which of them go together.
+        Words and what may be pixels are scored anew: classes may lie further apart in them.
         """
-        if sp.issparse(X) and X.shape[1] > MANY_COLUMNS:
+        if X.shape[1] > (MANY_COLUMNS if sp.issparse(X) else PIXELS):
             return super()._prior_samples(X, codes, seed)
         _, folds, trials = self._work
         used = codes if self.sampling == "one-sample" else codes[codes >= 0]

@@ -15,11 +15,12 @@ from nnpu.estimators.ensemble.members import MEMBERS
 if TYPE_CHECKING:
     from nnpu.estimators.ensemble.task import Task
 
-__all__ = ["MANY_COLUMNS", "excluded"]
+__all__ = ["MANY_COLUMNS", "PIXELS", "excluded"]
 
 #: Dense columns beyond which squares, hinges and kernels are not worth their time; sparse ones
 #: beyond which words that stand beside each other count together.
 MANY_COLUMNS = 500
+PIXELS = 50  # dense columns beyond which the prior is estimated by what tells pixels from others
 _VERY_WIDE = 5_000  # dense columns beyond which a round of boosting takes as long as a forest
 _FEW = 20  # positives below which boosted trees find no split that they may make
 _MANY = 2500  # positives from which one forest is enough: scoring takes as long as there are trees
