@@ -111,6 +111,16 @@ def test_column_that_gives_some_labels_away_is_never_identified():
     assert not found.identified
 
 
+def test_column_that_gives_most_labels_away_is_noticed_though_some_others_have_it():
+    """The highest scores contradict what all scores say: no estimate is both."""
+    x_p, x_u = table(0.4, 600, 2000, distance=2.0)
+    note_p, note_u = np.arange(600) % 3 == 0, np.arange(2000) % 50 == 0
+    found = estimate_prior(np.column_stack([x_p, note_p]), np.column_stack([x_u, note_u]))
+    assert not found.identified
+    assert "a column may give the label away" in found.message
+    assert found.low <= found.value <= found.high
+
+
 def test_missing_values_are_allowed():
     x_p, x_u = table(0.3, 300, 900)
     x_p[::7, 0], x_u[::7, 0] = np.nan, np.nan
@@ -243,3 +253,10 @@ def test_stored_estimate_that_is_not_valid_is_refused(change):
     stored = PriorEstimate(0.3, 0.2, 0.4, "bbe", True, "About 30 %.").stored()
     with pytest.raises(ValueError):  # noqa: PT011
         PriorEstimate.from_stored({**stored, **change})
+
+
+def test_infinite_values_of_both_signs_are_refused_without_a_warning():
+    x_p, x_u = table(0.3, 30, 90)
+    x_u[4, :2] = np.inf, -np.inf
+    with np.errstate(all="raise"), pytest.raises(ValueError, match="x_u contains infinity"):
+        estimate_prior(x_p, x_u)

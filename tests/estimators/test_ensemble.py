@@ -131,6 +131,13 @@ def test_the_interval_of_the_prior_moves_the_cut_of_one_sample_alone(sampling, m
 # What it takes.
 
 
+def test_infinite_values_of_both_signs_are_refused_without_a_warning():
+    x, s, _, _ = draw(n_p=20, n_u=60)
+    x[3, :2] = np.inf, -np.inf
+    with np.errstate(all="raise"), pytest.raises(ValueError, match="X contains infinity"):
+        quick(0.3).fit(x, s)
+
+
 def test_numbers_far_from_zero_keep_what_tells_rows_apart():
     x, s, test, y = draw(shift=3)
     plain = roc_auc_score(y, quick().fit(x, s).decision_function(test))

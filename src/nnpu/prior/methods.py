@@ -40,21 +40,21 @@ def _overlap(
     """Estimate the share where negatives may look like positives.
 
     The better the scores tell the classes apart, the more the mean of the mixture's posterior and
-    the upper end of the interval are drawn towards the largest mixture proportion, which bounds
-    both.
+    the upper end of the interval are drawn towards the largest mixture proportion. Where that is
+    below the whole interval, a column may give labels away: it is then the estimate.
     """
     posterior = mixture_posterior(scores_p, scores_u, labelled, law)
     bound = best_bin(scores_p, scores_u)
     # P against the negatives alone, if U has this share of positives
     apart = (auc(scores_p, scores_u) - posterior.mean / 2) / (1 - posterior.mean)
     weight = float(np.interp(apart, (OVERLAP, APART), (0, 1)))
-    share = min(posterior.mean + weight * (bound - posterior.mean), bound)
     below, above = TAILS["two-sample" if labelled is None else "one-sample"]
     part = float(np.interp(scores_p.size, (0, FEW), (0.5, 1)))
     low, high = posterior.quantile(part * below), posterior.quantile(1 - part * above)
+    share = bound if bound < low else posterior.mean + weight * (bound - posterior.mean)
     most = best_bin_interval(scores_p, scores_u, rng)[1]
     high = min(high + weight * max(most - high, 0), most)
-    return share, min(low, share), max(high, share)
+    return share, low, max(high, share)
 
 
 def _bbe(

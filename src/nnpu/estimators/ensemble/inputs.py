@@ -168,14 +168,15 @@ def check_matrix(X: Any, levels: Levels, owner: str) -> Any:
         from nnpu.estimators.ensemble.frame_codes import encode_frame
 
         X = encode_frame(X, levels)
-    return check_array(
-        X,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        ensure_all_finite=True if sp.issparse(X) else "allow-nan",
-        estimator=owner,
-        input_name="X",
-    )
+    with np.errstate(invalid="ignore"):  # ∞ − ∞, of which it then says what is wrong
+        return check_array(
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=True if sp.issparse(X) else "allow-nan",
+            estimator=owner,
+            input_name="X",
+        )
 
 
 def _is_frame(X: Any) -> bool:
