@@ -88,6 +88,14 @@ def forest(x: Any, s: Any, test: Any, categories: list[int]) -> Any:
     return total
 
 
+def weighted_forest(x: Any, s: Any, test: Any, categories: list[int]) -> Any:
+    """300 trees grown from all rows, P and U weighing the same."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    model = RandomForestClassifier(300, class_weight="balanced", random_state=0)
+    return model.fit(x, s).predict_proba(test)[:, 1]
+
+
 def maxent(x: Any, s: Any, test: Any, categories: list[int]) -> Any:
     import elapid
 
@@ -113,6 +121,7 @@ SYSTEMS: dict[str, Callable[..., Any]] = {
     "ensemble": ensemble,
     "ridge": ridge,
     "forest": forest,
+    "weighted forest": weighted_forest,
     "maxent": maxent,
     "boosted": boosted,
     "network": network,
