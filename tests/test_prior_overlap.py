@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import normalize
 
 from nnpu.prior import PriorEstimate, estimate_prior, out_of_fold_scores
-from nnpu.prior.mixture import APART, OVERLAPPING, mixture_posterior
+from nnpu.prior.mixture import CLOSE, FAR, mixture_posterior
 from nnpu.prior.scores import default_model, scores_and_law
 from nnpu.prior.subsample import MOST_ROWS, seed_of, some_rows
 
@@ -190,9 +190,9 @@ def test_wide_rows_are_scored_by_a_kernel_too():
 
 def test_classes_of_images_and_words_are_expected_to_lie_apart():
     x_p, x_u, _ = even_digits(100)
-    assert scores_and_law(x_p, x_u, random_state=0)[2] is APART
+    assert scores_and_law(x_p, x_u, random_state=0)[2] is FAR
     words = scipy.sparse.random(200, 600, 0.05, format="csr", random_state=0)
-    assert scores_and_law(words[:60], words[60:], random_state=0)[2] is APART
+    assert scores_and_law(words[:60], words[60:], random_state=0)[2] is FAR
 
 
 @pytest.mark.parametrize("columns", [5, 60])
@@ -201,14 +201,14 @@ def test_classes_of_a_table_are_expected_to_overlap_however_wide_it_is(columns):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(900, columns))
     x[:300, 0] += 1.5
-    assert scores_and_law(x[:300], x[300:], random_state=0)[2] is OVERLAPPING
+    assert scores_and_law(x[:300], x[300:], random_state=0)[2] is CLOSE
     assert "which they may overlap" in estimate_prior(x[:300], x[300:], random_state=0).message
 
 
 def test_a_small_difference_means_many_positives_where_classes_lie_apart():
     """Nine of ten rows of U are positives: scores alone take that for classes that overlap."""
     scores_p, scores_u = normal(0.9, 500, 2000, 3.0)
-    table, images = (mixture_posterior(scores_p, scores_u, law=law) for law in (OVERLAPPING, APART))
+    table, images = (mixture_posterior(scores_p, scores_u, law=law) for law in (CLOSE, FAR))
     assert abs(images.mean - 0.9) < abs(table.mean - 0.9)
 
 

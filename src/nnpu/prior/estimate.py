@@ -13,7 +13,7 @@ from nnpu.prior.bbe import best_bin, best_bin_interval
 from nnpu.prior.curve import Z90, FloatArray, ratio_curve
 from nnpu.prior.judgement import WIDEST, Evidence, doubt, message
 from nnpu.prior.methods import METHODS, Limits
-from nnpu.prior.mixture import APART, OVERLAPPING, Law
+from nnpu.prior.mixture import CLOSE, FAR, Law
 from nnpu.prior.result import PriorEstimate
 from nnpu.prior.subsample import check_random_state, some_rows
 
@@ -115,7 +115,7 @@ def estimate_prior(
         low=low,
         high=high,
         upper_bound=largest,
-        apart=law is APART,
+        apart=law is FAR,
         doubts=doubts,
     )
     return PriorEstimate(
@@ -146,7 +146,7 @@ def _scores_of(
     x_p: Any, x_u: Any, model: Any, random_state: Any, groups: tuple[Any, Any] | None
 ) -> tuple[FloatArray, FloatArray, Law]:
     check_random_state(random_state)
-    law = OVERLAPPING
+    law = CLOSE
     if np.ndim(x_p) == 1 and np.ndim(x_u) == 1:
         scores_p, scores_u = _as_scores(x_p, "x_p"), _as_scores(x_u, "x_u")
         scores_p, scores_u = (some_rows(x, random_state)[0] for x in (scores_p, scores_u))

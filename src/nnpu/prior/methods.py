@@ -54,7 +54,7 @@ def _overlap(
     share = bound if bound < low else posterior.mean + weight * (bound - posterior.mean)
     most = best_bin_interval(scores_p, scores_u, rng)[1]
     high = min(high + weight * max(most - high, 0), most)
-    return share, low, max(high, share)
+    return share, low, max(high, share)  # a low that is above the share is a contradiction
 
 
 def _bbe(

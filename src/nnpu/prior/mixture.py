@@ -24,7 +24,7 @@ from scipy.special import betainc, betaincinv, ndtr, ndtri
 if TYPE_CHECKING:
     from nnpu.prior.curve import FloatArray
 
-__all__ = ["APART", "OVERLAPPING", "Law", "Posterior", "mixture_posterior"]
+__all__ = ["CLOSE", "FAR", "Law", "Posterior", "mixture_posterior"]
 
 #: Real scores follow neither shape exactly: no sample says more than this many rows would.
 MODEL_ROWS = 200
@@ -46,7 +46,7 @@ class Law(NamedTuple):
 
 
 #: Of tables, and of text and images, whose classes seldom overlap.
-OVERLAPPING, APART = Law((0.5, 1.5), (2.0, 1.1)), Law((2.5, 0.7), (0.7, 0.7))
+CLOSE, FAR = Law((0.5, 1.5), (2.0, 1.1)), Law((2.5, 0.7), (0.7, 0.7))
 
 
 class Posterior(NamedTuple):
@@ -75,7 +75,7 @@ def mixture_posterior(
     scores_p: FloatArray,
     scores_u: FloatArray,
     labelled: float | None = None,
-    law: Law = OVERLAPPING,
+    law: Law = CLOSE,
 ) -> Posterior:
     """Return the posterior over the share of positives in U.
 

@@ -18,7 +18,7 @@ from nnpu.data.folds import PUStratifiedKFold
 from nnpu.data.vectors import as_array
 from nnpu.parameters import InputError, ParameterError, shown
 from nnpu.prior.curve import auc
-from nnpu.prior.mixture import APART, OVERLAPPING
+from nnpu.prior.mixture import CLOSE, FAR
 from nnpu.prior.subsample import seed_of, some_rows
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def scores_and_law(
     if rivals:
         columns, whole = (auc(one[:n_p], one[n_p:]) for one in told.T)
         apart = whole > columns
-    return scores[:n_p], scores[n_p:], APART if apart else OVERLAPPING
+    return scores[:n_p], scores[n_p:], FAR if apart else CLOSE
 
 
 def default_model(x: Any, *, random_state: int | None = None) -> Any:
