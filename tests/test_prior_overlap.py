@@ -190,9 +190,9 @@ def test_wide_rows_are_scored_by_a_kernel_too():
 
 def test_classes_of_images_and_words_are_expected_to_lie_apart():
     x_p, x_u, _ = even_digits(100)
-    assert scores_and_law(x_p, x_u, random_state=0)[2] is FAR
+    assert scores_and_law(x_p, x_u, None, 0, None)[2] is FAR
     words = scipy.sparse.random(200, 600, 0.05, format="csr", random_state=0)
-    assert scores_and_law(words[:60], words[60:], random_state=0)[2] is FAR
+    assert scores_and_law(words[:60], words[60:], None, 0, None)[2] is FAR
 
 
 @pytest.mark.parametrize("columns", [5, 60])
@@ -201,7 +201,7 @@ def test_classes_of_a_table_are_expected_to_overlap_however_wide_it_is(columns):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(900, columns))
     x[:300, 0] += 1.5
-    assert scores_and_law(x[:300], x[300:], random_state=0)[2] is CLOSE
+    assert scores_and_law(x[:300], x[300:], None, 0, None)[2] is CLOSE
     assert "which they may overlap" in estimate_prior(x[:300], x[300:], random_state=0).message
 
 

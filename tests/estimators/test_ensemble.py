@@ -24,13 +24,14 @@ from nnpu.estimators import threads as module
 from nnpu.estimators.ensemble.designs import fit_dense, fit_expansion
 from nnpu.estimators.ensemble.member_scorers import View
 from nnpu.estimators.ensemble.members import MEMBERS, down_sampled
-from nnpu.estimators.ensemble.rules import excluded
+from nnpu.estimators.ensemble.rules import MANY_COLUMNS, PIXELS, excluded
 from nnpu.estimators.ensemble.sparse_fits import soft_ridge
 from nnpu.estimators.ensemble.task import Task
 from nnpu.estimators.ensemble.trials import make_folds
 from nnpu.estimators.ensemble.weights import find_weights
 from nnpu.parameters import InputError, ParameterError
 from nnpu.prior import PriorEstimate
+from nnpu.prior.scores import WIDE, WORDS
 
 QUICK = ["products", "small-trees"]
 
@@ -106,6 +107,10 @@ def test_the_prior_is_estimated_from_out_of_fold_scores():
     assert clf.prior_estimate_ is not None
     assert abs(clf.prior_ - 0.4) < 0.12
     assert np.mean((clf.predict(test) == 1) == (y == 1)) > 0.9
+
+
+def test_the_ensemble_and_estimate_prior_agree_on_what_may_be_pixels_and_words():
+    assert (PIXELS, MANY_COLUMNS) == (WIDE, WORDS)
 
 
 def test_the_prior_of_what_may_be_pixels_is_that_of_estimate_prior():

@@ -153,9 +153,7 @@ def _scores_of(
     else:
         from nnpu.prior.scores import scores_and_law
 
-        scores_p, scores_u, law = scores_and_law(
-            x_p, x_u, model=model, random_state=random_state, groups=groups
-        )
+        scores_p, scores_u, law = scores_and_law(x_p, x_u, model, random_state, groups)
     if np.ptp(np.concatenate([scores_p, scores_u])) < _LEAST:
         raise InputError(
             "All scores are equal, or nearly: they tell nothing about the prior. Give other "

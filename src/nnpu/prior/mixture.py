@@ -60,11 +60,6 @@ class Posterior(NamedTuple):
         """The mean share."""
         return float(self.shares @ self.weights)
 
-    @property
-    def spread(self) -> float:
-        """The standard deviation of the share."""
-        return float(np.sqrt(np.square(self.shares - self.mean) @ self.weights))
-
     def quantile(self, level: float) -> float:
         """Return the share that has `level` of the weight below it."""
         cumulated = np.cumsum(self.weights) - self.weights / 2

@@ -93,19 +93,11 @@ def out_of_fold_scores(
     >>> bool(scores_p.mean() > scores_u.mean()), scores_u.shape
     (True, (100,))
     """
-    return scores_and_law(
-        x_p, x_u, model=model, random_state=random_state, n_folds=n_folds, groups=groups
-    )[:2]
+    return scores_and_law(x_p, x_u, model, random_state, groups, n_folds)[:2]
 
 
 def scores_and_law(
-    x_p: Any,
-    x_u: Any,
-    *,
-    model: Any = None,
-    random_state: Any = None,
-    n_folds: int = N_FOLDS,
-    groups: tuple[Any, Any] | None = None,
+    x_p: Any, x_u: Any, model: Any, random_state: Any, groups: Any, n_folds: int = N_FOLDS
 ) -> tuple[FloatArray, FloatArray, Law]:
     """Return the scores of `out_of_fold_scores`, and how far classes lie apart in such data.
 
