@@ -23,7 +23,7 @@ Method = Callable[[FloatArray, FloatArray, np.random.Generator, float | None, La
 #: The weight of the posterior below and above the interval, if P and U are two samples and if
 #: they are one; half of that with next to no positives, and the whole from `FEW` on. These made
 #: nearly nine of ten intervals hold on real tables (docs/prior.md).
-TAILS, FEW = {"two-sample": (0.1, 0.22), "one-sample": (0.25, 0.13)}, 50
+TAILS, FEW = {"two-sample": (0.1, 0.22), "one-sample": (0.17, 0.16)}, 50
 
 #: The chance that a positive scores more than a negative from which the largest mixture proportion
 #: counts: not at all, and alone.

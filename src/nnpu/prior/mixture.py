@@ -75,8 +75,9 @@ def mixture_posterior(
     """Return the posterior over the share of positives in U.
 
     What is assumed before the rows are seen: if P and U are one sample, the share of the positives
-    that got a label follows the beta law with parameters 1 and 1.3, which is nearly uniform. If P
-    was collected separately, the share of positives follows the one with 0.5 and 0.7.
+    that got a label follows the beta law with parameters 1 and 2, whose density falls in a straight
+    line: that few of them got one is likelier than that most did. If P was collected separately,
+    the share of positives follows the one with 0.5 and 0.7.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ def _log_before(labelled: float | None) -> FloatArray:
     population = labelled + (1 - labelled) * _SHARES
     # The density of labelled / population, times its slope, over the density of the grid.
     log: FloatArray = (
-        0.3 * np.log(1 - labelled / population)
+        np.log(1 - labelled / population)
         - 2 * np.log(population)
         + np.log(_SHARES * (1 - _SHARES)) / 2
     )
