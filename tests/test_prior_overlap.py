@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import normalize
 
 from nnpu.prior import PriorEstimate, estimate_prior, out_of_fold_scores
-from nnpu.prior.mixture import CLOSE, FAR, Labelled, _log_before, mixture_posterior
+from nnpu.prior.mixture import CLOSE, FAR, _log_before, mixture_posterior
 from nnpu.prior.scores import default_model, scores_and_law
 from nnpu.prior.subsample import MOST_ROWS, seed_of, some_rows
 
@@ -69,20 +69,19 @@ def test_posterior_of_one_sample_leans_towards_fewer_hidden_positives():
     """Nearly flat in the labelling frequency is far from flat in the share: few are likelier."""
     scores_p, scores_u = normal(0.1, 30, 3000, 0.7)
     apart = mixture_posterior(scores_p, scores_u)
-    together = mixture_posterior(scores_p, scores_u, Labelled(30 / 3030))
+    together = mixture_posterior(scores_p, scores_u, 30 / 3030)
     assert together.mean < apart.mean
 
 
-@pytest.mark.parametrize("in_u", [False, True])
-@pytest.mark.parametrize("share", [0.05, 0.1, 0.3])
-def test_before_the_rows_are_seen_the_labelled_part_of_the_positives_falls_in_a_line(share, in_u):
-    """P(c ≤ x) = 1 − (1 − x)², for c between the labelled share and 1."""
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.3])
+def test_before_the_rows_are_seen_few_labels_are_likelier_than_many(share):
+    """P(c ≤ x) = 1 − (1 − x)^1.6, for c between the labelled share and 1."""
     shares = mixture_posterior(*normal(0.3, 50, 200, 1.0)).shares
-    weights = np.exp(_log_before(Labelled(share, in_u=in_u)))
-    part = share / (shares if in_u else share + (1 - share) * shares)
+    weights = np.exp(_log_before(share))
+    part = share / (share + (1 - share) * shares)
     for x in (0.35, 0.5, 0.8):
         below = weights[part <= x].sum() / weights.sum()
-        assert below == pytest.approx(1 - ((1 - x) / (1 - share)) ** 2, abs=0.03)
+        assert below == pytest.approx(1 - ((1 - x) / (1 - share)) ** 1.6, abs=0.03)
 
 
 def test_limits_lie_in_order_and_the_bound_is_not_below_the_value():

@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nnpu.parameters import InputError
-from nnpu.prior import PriorEstimate
-from nnpu.prior.bbe import best_bin
-from nnpu.prior.methods import METHODS
-from nnpu.prior.mixture import Labelled
-from nnpu.prior.scores import scores_and_law
+from nnpu.prior import PriorEstimate, estimate_prior
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,18 +52,17 @@ def weighted_estimate(
     steps = np.cumsum(weight) / weight.sum() * size
     steps[-1] = size  # rounding
     together = np.arange(len(s)) if groups is None else groups
-    of_rows = Labelled(float(s.mean()), in_u=True)
     found = []
     for number in range(_DRAWS):
         start = np.random.default_rng([seed, number]).random()
         chosen = labelled[np.searchsorted(steps, start + np.arange(size))]
         pair = (together[chosen], together)
-        scores_p, scores_u, law = scores_and_law(X[chosen], X, None, seed + number, pair)
-        rng = np.random.default_rng(seed + number)
-        limits = METHODS["auto"](scores_p, scores_u, rng, of_rows, law)
-        found.append((*limits, best_bin(scores_p, scores_u)))
-    means = np.mean(found, axis=0).clip(of_rows.share * _MORE, 1.0)
-    value, low, high, bound = (float(mean) for mean in means)
+        found.append(estimate_prior(X[chosen], X, random_state=seed + number, groups=pair))
+    least = float(s.mean()) * _MORE
+    value, low, high, bound = (
+        min(max(float(np.mean([getattr(one, name) for one in found])), least), 1.0)
+        for name in ("value", "low", "high", "upper_bound")
+    )
     said = (
         f"The share of positives is about {value:.2g} ({low:.2g} to {high:.2g}), from labelled "
         "rows weighted by their estimated propensity. Rows alone cannot show whether a column "

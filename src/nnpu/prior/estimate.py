@@ -13,7 +13,7 @@ from nnpu.prior.bbe import best_bin, best_bin_interval
 from nnpu.prior.curve import Z90, FloatArray, ratio_curve
 from nnpu.prior.judgement import WIDEST, Evidence, doubt, message
 from nnpu.prior.methods import METHODS, Limits
-from nnpu.prior.mixture import CLOSE, FAR, Labelled, Law
+from nnpu.prior.mixture import CLOSE, FAR, Law
 from nnpu.prior.result import PriorEstimate
 from nnpu.prior.subsample import check_random_state, some_rows
 
@@ -93,7 +93,7 @@ def estimate_prior(
     scores_p, scores_u, law = _scores_of(x_p, x_u, model, random_state, _pair(groups))
     rng = np.random.default_rng(_entropy(random_state))
     n_p, n_u = counts or (_n_rows(x_p), _n_rows(x_u))
-    labelled = Labelled(n_p / (n_p + n_u)) if sampling == "one-sample" else None
+    labelled = n_p / (n_p + n_u) if sampling == "one-sample" else None
     share, low, high = METHODS[method](scores_p, scores_u, rng, labelled, law)
     bound = best_bin_interval(scores_p, scores_u, rng)
     doubts = doubt(Evidence(scores_p, scores_u, method, share, low, high, bound))

@@ -9,21 +9,21 @@ import numpy as np
 
 from nnpu.prior.bbe import best_bin, best_bin_interval
 from nnpu.prior.curve import FloatArray, auc
-from nnpu.prior.mixture import Labelled, Law, mixture_posterior
+from nnpu.prior.mixture import Law, mixture_posterior
 
 __all__ = ["METHODS", "Limits", "Method"]
 
 #: The share of positives in U and the limits of a 90 % interval.
 Limits = tuple[float, float, float]
 
-#: Scores of P and U, a source of chance, the labelled rows if P and U are one sample, and how far
+#: Scores of P and U, a source of chance, the labelled share if P and U are one sample, and how far
 #: the classes are expected to lie apart.
-Method = Callable[[FloatArray, FloatArray, np.random.Generator, Labelled | None, Law], Limits]
+Method = Callable[[FloatArray, FloatArray, np.random.Generator, float | None, Law], Limits]
 
 #: The weight of the posterior below and above the interval, if P and U are two samples and if
 #: they are one; half of that with next to no positives, and the whole from `FEW` on. These made
 #: nearly nine of ten intervals hold on real tables (docs/prior.md).
-TAILS, FEW = {"two-sample": (0.1, 0.22), "one-sample": (0.17, 0.16)}, 50
+TAILS, FEW = {"two-sample": (0.1, 0.22), "one-sample": (0.22, 0.14)}, 50
 
 #: The chance that a positive scores more than a negative from which the largest mixture proportion
 #: counts: not at all, and alone.
@@ -34,7 +34,7 @@ def _overlap(
     scores_p: FloatArray,
     scores_u: FloatArray,
     rng: np.random.Generator,
-    labelled: Labelled | None,
+    labelled: float | None,
     law: Law,
 ) -> Limits:
     """Estimate the share where negatives may look like positives.
@@ -58,11 +58,7 @@ def _overlap(
 
 
 def _bbe(
-    scores_p: FloatArray,
-    scores_u: FloatArray,
-    rng: np.random.Generator,
-    _: Labelled | None,
-    __: Law,
+    scores_p: FloatArray, scores_u: FloatArray, rng: np.random.Generator, _: float | None, __: Law
 ) -> Limits:
     return best_bin(scores_p, scores_u), *best_bin_interval(scores_p, scores_u, rng)
 

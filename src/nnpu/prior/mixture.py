@@ -24,7 +24,7 @@ from scipy.special import betainc, betaincinv, ndtr, ndtri
 if TYPE_CHECKING:
     from nnpu.prior.curve import FloatArray
 
-__all__ = ["CLOSE", "FAR", "Labelled", "Law", "Posterior", "mixture_posterior"]
+__all__ = ["CLOSE", "FAR", "Law", "Posterior", "mixture_posterior"]
 
 #: Real scores follow neither shape exactly: no sample says more than this many rows would.
 MODEL_ROWS = 200
@@ -49,13 +49,6 @@ class Law(NamedTuple):
 CLOSE, FAR = Law((0.5, 1.5), (2.0, 1.1)), Law((2.5, 0.7), (0.7, 0.7))
 
 
-class Labelled(NamedTuple):
-    """The labelled share of the rows of one sample, and whether U is all rows or the others."""
-
-    share: float
-    in_u: bool = False
-
-
 class Posterior(NamedTuple):
     """What the counts say about the share of positives in U: weights of a grid of shares."""
 
@@ -76,22 +69,22 @@ class Posterior(NamedTuple):
 def mixture_posterior(
     scores_p: FloatArray,
     scores_u: FloatArray,
-    labelled: Labelled | None = None,
+    labelled: float | None = None,
     law: Law = CLOSE,
 ) -> Posterior:
     """Return the posterior over the share of positives in U.
 
     What is assumed before the rows are seen: if P and U are one sample, the share of the positives
-    that got a label follows the beta law with parameters 1 and 2, whose density falls in a straight
-    line: that few of them got one is likelier than that most did. If P was collected separately,
-    the share of positives follows the one with 0.5 and 0.7.
+    that got a label follows the beta law with parameters 1 and 1.6: that few of them got one is
+    likelier than that most did. If P was collected separately, the share of positives follows the
+    one with 0.5 and 0.7.
 
     Parameters
     ----------
     scores_p, scores_u : ndarray of shape (n_p,), (n_u,)
         Scores of rows that the model was not fitted to.
-    labelled : Labelled, optional
-        The labelled rows, if P and U are one sample.
+    labelled : float, optional
+        The labelled share of the rows, if P and U are one sample.
     law : Law, optional
         How far the classes are expected to lie apart.
 
@@ -116,16 +109,15 @@ def mixture_posterior(
     return Posterior(_SHARES, weights / weights.sum())
 
 
-def _log_before(labelled: Labelled | None) -> FloatArray:
+def _log_before(labelled: float | None) -> FloatArray:
     """Return the log prior of the grid, whose points have the beta law with ½ and ½."""
     if labelled is None:
         apart: FloatArray = 0.2 * np.log(1 - _SHARES)
         return apart
-    of_rest = 0.0 if labelled.in_u else labelled.share
-    population = of_rest + (1 - of_rest) * _SHARES
+    population = labelled + (1 - labelled) * _SHARES
     # The density of labelled / population, times its slope, over the density of the grid.
     log: FloatArray = (
-        np.log(np.maximum(1 - labelled.share / population, 1e-300))
+        0.6 * np.log(1 - labelled / population)
         - 2 * np.log(population)
         + np.log(_SHARES * (1 - _SHARES)) / 2
     )
