@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-import threading
 import urllib.request
 
 import pytest
@@ -33,8 +32,8 @@ def test_the_switch_stops_whatever_reaches_out(what, tmp_path, monkeypatch):
 
 def test_the_switch_lets_this_machine_talk_to_itself():
     with socket.create_server(("127.0.0.1", 0)) as server:
-        threading.Thread(target=lambda: server.accept()[0].close(), daemon=True).start()
         socket.create_connection(server.getsockname(), timeout=5).close()
+        server.accept()[0].close()
 
 
 USE = """
