@@ -93,7 +93,7 @@ def lightgbm(seed: int) -> Any:
 
 
 def forest(seed: int) -> Any:
-    """Every tree sees as many rows of U as of P: what ecologists call down-sampled."""
+    """P and U weigh the same in every bootstrap sample: down-sampling that throws no row away."""
     from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier(
