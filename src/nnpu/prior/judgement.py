@@ -51,7 +51,8 @@ def doubt(found: Evidence) -> str:
             "column gives the label away (an id, a date, a note written when the label was given). "
             "Remove such a column and estimate again."
         )
-    if _thins_out(found.scores_p, found.scores_u, found.low):
+    contradicted = found.method == "auto" and not found.low <= found.share <= found.high
+    if contradicted or _thins_out(found.scores_p, found.scores_u, found.low):
         return (
             "Among the rows that look most like labelled ones, fewer are unlabelled than this "
             "share allows: a column may give the label away, or labels were not given at random "

@@ -41,7 +41,8 @@ def _overlap(
 
     The better the scores tell the classes apart, the more the mean of the mixture's posterior and
     the upper end of the interval are drawn towards the largest mixture proportion. Where that is
-    below the whole interval, a column may give labels away: it is then the estimate.
+    below the whole interval, a column may give labels away: it is then the estimate. An estimate
+    that is not in its interval means that the highest scores contradict the others.
     """
     posterior = mixture_posterior(scores_p, scores_u, labelled, law)
     bound = best_bin(scores_p, scores_u)
@@ -53,8 +54,7 @@ def _overlap(
     low, high = posterior.quantile(part * below), posterior.quantile(1 - part * above)
     share = bound if bound < low else posterior.mean + weight * (bound - posterior.mean)
     most = best_bin_interval(scores_p, scores_u, rng)[1]
-    high = min(high + weight * max(most - high, 0), most)
-    return share, low, max(high, share)  # a low that is above the share is a contradiction
+    return share, low, min(high + weight * max(most - high, 0), most)
 
 
 def _bbe(
