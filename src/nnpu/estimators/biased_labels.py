@@ -27,7 +27,7 @@ from nnpu.estimators.labelling_model import (
     split,
     standard,
 )
-from nnpu.estimators.propensity_prior import weighted_estimate, weighted_share
+from nnpu.estimators.propensity_prior import biased_share, weighted_share
 from nnpu.estimators.stored_forests import stored_forest
 from nnpu.estimators.wrapper import PUWrapper
 from nnpu.extras import need
@@ -40,14 +40,12 @@ if TYPE_CHECKING:
 
     from nnpu.estimators.labelling_model import Floats, Split
     from nnpu.estimators.labels import Labels
-    from nnpu.prior import PriorEstimate
 
 __all__ = ["BiasedLabelPU"]
 
 _OWNER = "BiasedLabelPU"
 _FOLDS = 3
 _ROUNDS = 5  # of EM; more change little
-_PRIOR_ROUNDS = 3  # of propensity and prior
 _CERTAIN = 1e-6
 
 
@@ -66,7 +64,8 @@ class BiasedLabelPU(BasePUClassifier):
         60 small boosted trees (LightGBM).
     prior : float or "auto", default="auto"
         The share of positives among all rows. Give it if it is known: the split rests on it.
-        "auto" estimates it from labelled rows weighted by 1 / e, against all rows, in turn with e.
+        "auto" estimates it by how well f and e explain who is labelled, and from labelled rows
+        weighted by 1 / e, against all rows.
     propensity : "all", str, int or list of them, default="all"
         What e depends on: names or numbers of the columns that drive the labelling. "all": the
         log-odds of f, so that clear cases are labelled more or less often; that needs a prior.
@@ -237,16 +236,11 @@ class BiasedLabelPU(BasePUClassifier):
                 stacklevel=4,
             )
             self._columns = ()
-        share = first
-        estimates: list[PriorEstimate] = []
-        while (found := self._split(X, s, share)).varies and len(estimates) < _PRIOR_ROUNDS:
-            estimates.append(weighted_estimate(X, s, found.chance, self._groups, seed))
-            share = estimates[-1].value
-        if not found.varies:
+        if not self._split(X, s, first).varies:
             return self._take_as_random(X, s, seed)
-        self.prior_estimate_ = estimates[-1]
+        self.prior_estimate_ = biased_share(X, s, self._columns, self._groups, seed)
         warnings.warn(self.prior_estimate_.message, UserWarning, stacklevel=4)
-        return share
+        return self.prior_estimate_.value
 
     def _take_as_random(self, X: Any, s: NDArray[np.bool_], seed: int) -> float:
         """Fit what `PUWrapper` would be, so that nothing is lost; return its prior."""

@@ -4,11 +4,14 @@ Both are logistic here: f in splines of all columns, so that a class which bends
 biased labels, e in the columns that drive the labelling or in the log-odds of f. The product has
 one likelihood, which is maximised over both at once: EM alone moves so slowly that it stays near
 its start. What is found is where EM around a better classifier begins.
+
+The likelihood has several maxima. The right one is easily found where positives are taken for
+many, so that labels must explain why so few are known; from there it is followed to smaller shares.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,9 +20,10 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit, logit
 
 from nnpu.parameters import InputError, ParameterError, shown
+from nnpu.prior.subsample import MOST_ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 __all__ = [
     "Labelling",
@@ -28,6 +32,7 @@ __all__ = [
     "chosen_columns",
     "default_trees",
     "expected_class",
+    "losses",
     "needs_random",
     "over_level",
     "shift_to",
@@ -41,6 +46,8 @@ _RIDGE = 1.0  # on coefficients of standardised columns, beside a sum over rows
 _PIN = 20.0  # times n: how firmly the mean of f is held at the prior
 _STEPS = 300
 _FAR = 4.0  # standard deviations beyond which a value counts no more
+_FEW = 500  # labelled rows that are never cut to fewer
+_TOP, _DESCENT = 0.8, 4  # the share at which the descent begins, and its steps
 
 
 class Split(NamedTuple):
@@ -86,30 +93,79 @@ def split(
         e varies only if that explains the labels better than a constant does by more than half
         the logarithm of n per coefficient (the Bayesian information criterion).
     """
-    design = np.column_stack([np.ones(len(s)), features])
-    ones = np.ones((len(s), 1))
+    rows = _rows_to_fit(s)
+    design, ones = np.column_stack([np.ones(len(s)), features]), np.ones((len(s), 1))
+    part, few = design[rows], s[rows]
     start = np.zeros(design.shape[1])
     start[0] = logit(prior)
     if known is not None:
-        fitted = _minimise(_Product(design, ones[:, :0], s, prior, offset=logit(known)), start)
+        offset = logit(known[rows])
+        fitted = _minimise(_Product(part, ones[rows, :0], few, prior, offset=offset), start)
         return Split(design @ fitted.x, np.asarray(known, dtype=np.float64), varies=True)
-    level = [float(logit(np.clip(s.mean() / prior, 1e-6, 1 - 1e-6)))]
-    plain = _minimise(_Product(design, ones, s, prior), np.concatenate([start, level]))
+    level = [float(logit(np.clip(few.mean() / prior, 1e-6, 1 - 1e-6)))]
+    plain = _minimise(_Product(part, ones[rows], few, prior), np.concatenate([start, level]))
     if drivers is None:
-        product, extra = _Product(design, ones, s, prior, by_score=True), 1
+        of_label, extra = ones, 1
         starts = [np.append(plain.x, slope) for slope in (0.0, 1.0)]
     else:
-        extra = drivers.shape[1]
-        product = _Product(design, np.column_stack([ones, drivers]), s, prior)
-        blame_labels = np.concatenate([start, level, np.zeros(extra)])
-        starts = [np.concatenate([plain.x, np.zeros(extra)]), blame_labels]
+        of_label, extra = np.column_stack([ones, drivers]), drivers.shape[1]
+        descent = expit(np.linspace(logit(max(prior, _TOP)), logit(prior), _DESCENT))
+        starts = [np.concatenate([plain.x, np.zeros(extra)])]
+        starts += [_followed(part, of_label[rows], few, descent)[-1].x] if extra else []
+    product = _Product(part, of_label[rows], few, prior, by_score=drivers is None)
     best = min((_minimise(product, begin) for begin in starts), key=lambda found: found.fun)
-    varies = extra > 0 and bool(plain.fun - best.fun > extra / 2 * np.log(len(s)))
+    varies = extra > 0 and bool(plain.fun - best.fun > extra / 2 * np.log(len(few)))
     if not varies:
         flat = expit(plain.x[-1])
         return Split(design @ plain.x[:-1], np.full(len(s), flat), varies=False)
-    class_odds, label_odds = product.log_odds(best.x)
+    everyone = replace(product, design=design, drivers=of_label, s=s)
+    class_odds, label_odds = everyone.log_odds(best.x)
     return Split(class_odds, expit(label_odds), varies=True)
+
+
+def losses(
+    features: Floats, drivers: Floats, s: NDArray[np.bool_], shares: Iterable[float]
+) -> Floats:
+    """Return how badly f and e explain the labels at each share of positives.
+
+    Parameters
+    ----------
+    features, drivers, s
+        As in `split`.
+    shares : iterable of float
+        From the largest to the smallest.
+
+    Returns
+    -------
+    ndarray of float
+        The penalised negative log-likelihood at its minimum.
+    """
+    rows = _rows_to_fit(s)
+    ones = np.ones((len(rows), 1))
+    design, drivers = (np.column_stack([ones, part[rows]]) for part in (features, drivers))
+    return np.array([found.fun for found in _followed(design, drivers, s[rows], shares)])
+
+
+def _rows_to_fit(s: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the rows that are used: all, or `MOST_ROWS` of them if enough are labelled."""
+    if len(s) <= MOST_ROWS or s.mean() * MOST_ROWS < _FEW:
+        return np.arange(len(s))
+    return np.random.default_rng(0).permutation(len(s))[:MOST_ROWS]
+
+
+def _followed(
+    design: Floats, drivers: Floats, s: NDArray[np.bool_], shares: Iterable[float]
+) -> list[Any]:
+    """Minimise at each share, from where the one before ended and from labels that explain all."""
+    found: list[Any] = []
+    for share in shares:
+        start = np.zeros(design.shape[1] + drivers.shape[1])
+        start[0] = logit(share)
+        start[design.shape[1]] = logit(np.clip(s.mean() / share, 1e-6, 1 - 1e-6))
+        starts = [start, *(before.x for before in found[-1:])]
+        product = _Product(design, drivers, s, share)
+        found.append(min((_minimise(product, x) for x in starts), key=lambda one: one.fun))
+    return found
 
 
 @dataclass(frozen=True)

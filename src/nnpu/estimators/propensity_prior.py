@@ -1,21 +1,32 @@
-"""The share of positives where labels depend on x: by propensities, given or estimated."""
+"""The share of positives where labels depend on x: by propensities, or by the likelihood."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
+from scipy.special import expit, logit
 
+from nnpu.estimators.labelling_model import losses, split, standard
 from nnpu.parameters import InputError
 from nnpu.prior import PriorEstimate, estimate_prior
+from nnpu.prior.scores import spline_features
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from nnpu.estimators.labelling_model import Floats
+    from nnpu.prior.methods import Limits
 
-__all__ = ["weighted_estimate", "weighted_share"]
+__all__ = ["biased_share", "weighted_share"]
 
+#: Neither class nor labelling is exactly logistic: no sample says more than so many rows would.
+MODEL_ROWS = 1000
+
+_SHARES = 12  # that are tried
 _DRAWS = 2
 _MOST = 0.95  # quantile of the weights above which no row counts more
 _MORE = 1 + 1e-6  # the prior is greater than the labelled share
@@ -37,10 +48,52 @@ def weighted_share(s: NDArray[np.bool_], chance: Floats) -> PriorEstimate:
     return PriorEstimate(share, min(low, share), high, "auto", True, said, sampling="one-sample")
 
 
-def weighted_estimate(
-    X: Any, s: NDArray[np.bool_], chance: Floats, groups: NDArray[np.intp] | None, seed: int
+def biased_share(
+    X: Any,
+    s: NDArray[np.bool_],
+    columns: Sequence[int],
+    groups: NDArray[np.intp] | None,
+    seed: int,
 ) -> PriorEstimate:
-    """Estimate the prior from labelled rows that count 1 / e each, against all rows.
+    """Estimate the prior where `columns` drive the labelling: the mean of two estimates.
+
+    One is the share at which class and labelling best explain who is labelled; it errs where
+    neither is what the model says. The other weights labelled rows by that labelling and compares
+    them with all rows; it errs where classes overlap.
+    """
+    features = spline_features(len(s)).fit_transform(X)
+    drivers = standard(X[:, list(columns)])[0]
+    likely = _by_likelihood(features, drivers, s)
+    chance = split(features, drivers, s, likely[0]).chance
+    weighted = _by_weights(X, s, chance, groups, seed)
+    value, low, high = np.mean([likely, weighted], axis=0).tolist()
+    said = (
+        f"The share of positives is about {value:.2g} ({low:.2g} to {high:.2g}), by how well class "
+        "and labelling together explain who is labelled, and from labelled rows weighted by that "
+        "labelling. Rows alone cannot show whether a column drives the class or the labelling: a "
+        "prior known from elsewhere, or a review of 100 unlabelled rows, would settle it."
+    )
+    return PriorEstimate(value, low, high, "auto", False, said, sampling="one-sample")
+
+
+def _by_likelihood(features: Floats, drivers: Floats, s: NDArray[np.bool_]) -> Limits:
+    """Return the mean and the limits of the posterior over the share, uniform before."""
+    b = float(s.mean())
+    margin = b * (1 - b) / 10
+    log_odds = np.linspace(logit(1 - margin), logit(b + margin), _SHARES)
+    loss = losses(features, drivers, s, expit(log_odds))
+    share = np.linspace(b + margin, 1 - margin, 400)
+    between = PchipInterpolator(log_odds[::-1], loss[::-1])(logit(share))
+    weight = np.exp(-(between - between.min()) / (1 + len(s) / MODEL_ROWS))
+    weight /= weight.sum()
+    low, high = np.interp([0.05, 0.95], np.cumsum(weight) - weight / 2, share).tolist()
+    return float(share @ weight), low, high
+
+
+def _by_weights(
+    X: Any, s: NDArray[np.bool_], chance: Floats, groups: NDArray[np.intp] | None, seed: int
+) -> Limits:
+    """Estimate the share from labelled rows that count 1 / e each, against all rows.
 
     Counted so, labelled rows are like a random sample of the positives. They are drawn by their
     weights, as many as they are worth, and a row's copies share its fold.
@@ -57,18 +110,7 @@ def weighted_estimate(
         start = np.random.default_rng([seed, number]).random()
         chosen = labelled[np.searchsorted(steps, start + np.arange(size))]
         pair = (together[chosen], together)
-        found.append(estimate_prior(X[chosen], X, random_state=seed + number, groups=pair))
-    least = float(s.mean()) * _MORE
-    value, low, high, bound = (
-        min(max(float(np.mean([getattr(one, name) for one in found])), least), 1.0)
-        for name in ("value", "low", "high", "upper_bound")
-    )
-    said = (
-        f"The share of positives is about {value:.2g} ({low:.2g} to {high:.2g}), from labelled "
-        "rows weighted by their estimated propensity. Rows alone cannot show whether a column "
-        "drives the class or the labelling: a prior known from elsewhere, or a review of 100 "
-        "unlabelled rows, would settle it."
-    )
-    return PriorEstimate(
-        value, low, high, "auto", False, said, sampling="one-sample", upper_bound=max(bound, value)
-    )
+        one = estimate_prior(X[chosen], X, random_state=seed + number, groups=pair)
+        found.append((one.value, one.low, one.high))
+    value, low, high = np.clip(np.mean(found, axis=0), s.mean() * _MORE, 1).tolist()
+    return value, low, high
