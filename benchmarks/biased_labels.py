@@ -1,6 +1,6 @@
 """What labels that depend on x cost, and what `BiasedLabelPU` wins back: docs/biased_labels.md.
 
-    python benchmarks/biased_labels.py run [--role choose|verdict|second|third] [--seeds 4] [--out FILE]
+    python benchmarks/biased_labels.py run [--role third] [--seeds 4] [--out FILE]
     python benchmarks/biased_labels.py summary
 
 One sample of 6,000 rows with the table's own share of positives, 600 labelled:

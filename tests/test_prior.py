@@ -119,6 +119,9 @@ def test_message_says_what_was_assumed_and_what_the_bound_is():
     assert "labels were given at random" in estimate.message
     assert f"the share would be {estimate.upper_bound:.3f}" in estimate.message
     assert "upper bound" in estimate_prior(x_p, x_u, method="bbe", random_state=0).message
+    assert "rather to few" not in estimate.message  # P was collected apart
+    one = estimate_prior(x_p, x_u, sampling="one-sample", random_state=0)
+    assert "among the positives, rather to few of them than to most" in one.message
 
 
 def test_wide_interval_is_not_identified():

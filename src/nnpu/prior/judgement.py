@@ -103,9 +103,10 @@ def message(
             f"{found} It is an upper bound: the share if no negative looked like a positive, which "
             f"such data cannot show. {_KNOW}"
         )
+    few = "" if sampling == "two-sample" else ", rather to few of them than to most"
     return (
-        f"{found} Assumed: labels were given at random among the positives, and the scores of the "
-        "negatives are spread like a bell next to those of the positives, which they "
+        f"{found} Assumed: labels were given at random among the positives{few}, and the scores of "
+        "the negatives are spread like a bell next to those of the positives, which they "
         f"{'hardly overlap, as in text and images' if apart else 'may overlap'}. "
         f"If no negative looked like a positive, the share would be {upper_bound:.3f}, which is an "
         "upper bound. If clear cases were labelled more often than others, the true share is "
