@@ -228,6 +228,18 @@ def test_a_small_difference_means_many_positives_where_classes_lie_apart():
     assert abs(images.mean - 0.9) < abs(table.mean - 0.9)
 
 
+def test_boosted_trees_are_left_out_where_whole_rows_say_more():
+    x_p, x_u, _ = even_digits(100)
+    x_p, x_u = x_p[:60], x_u[:400]
+    every = default_model(np.concatenate([x_p, x_u]), random_state=seed_of(0))
+    of_all = out_of_fold_scores(x_p, x_u, model=every, random_state=0)
+    without = every.set_params(boosted="drop")
+    of_two = out_of_fold_scores(x_p, x_u, model=without, random_state=0)
+    found = out_of_fold_scores(x_p, x_u, random_state=0)
+    assert np.allclose(np.concatenate(found), np.concatenate(of_two))
+    assert not np.allclose(np.concatenate(found), np.concatenate(of_all))
+
+
 def test_estimate_of_images_says_what_is_assumed_of_them():
     x_p, x_u, prior = even_digits(200)
     found = estimate_prior(x_p, x_u, random_state=0)

@@ -111,6 +111,14 @@ def test_the_share_is_found_although_labels_hide_it():
         assert found.sampling == "one-sample"
 
 
+def test_rare_positives_are_not_taken_for_many():
+    """One row in a hundred: labels count for what they are, however many rows have none."""
+    x, y, s, _ = sample(n=20_000, slope=1.0, prior=0.01)
+    found = biased_share(x, s, [1], None, seed=0)
+    assert found.low < y.mean() < found.high
+    assert found.value < 0.05
+
+
 def test_weights_by_the_true_propensities_give_the_share():
     for slope in (0.0, 1.0):
         x, y, s, chance = sample(slope=slope)

@@ -238,9 +238,12 @@ class BiasedLabelPU(BasePUClassifier):
             self._columns = ()
         if not self._split(X, s, first).varies:
             return self._take_as_random(X, s, seed)
-        self.prior_estimate_ = biased_share(X, s, self._columns, self._groups, seed)
-        warnings.warn(self.prior_estimate_.message, UserWarning, stacklevel=4)
-        return self.prior_estimate_.value
+        found = biased_share(X, s, self._columns, self._groups, seed)
+        if not self._split(X, s, found.value).varies:
+            return self._take_as_random(X, s, seed)
+        self.prior_estimate_ = found
+        warnings.warn(found.message, UserWarning, stacklevel=4)
+        return found.value
 
     def _take_as_random(self, X: Any, s: NDArray[np.bool_], seed: int) -> float:
         """Fit what `PUWrapper` would be, so that nothing is lost; return its prior."""

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["biased_share", "weighted_share"]
 
-#: Neither class nor labelling is exactly logistic: no sample says more than so many rows would.
-MODEL_ROWS = 1000
+#: Neither class nor labelling is exactly logistic: labels say no more than so many would.
+MODEL_LABELS = 100
 
 _SHARES = 12  # that are tried
 _DRAWS = 2
@@ -77,14 +77,19 @@ def biased_share(
 
 
 def _by_likelihood(features: Floats, drivers: Floats, s: NDArray[np.bool_]) -> Limits:
-    """Return the mean and the limits of the posterior over the share, uniform before."""
+    """Return the mean and the limits of the posterior over the share.
+
+    Before, it has the beta law with parameters ½ and 1.
+    """
     b = float(s.mean())
     margin = b * (1 - b) / 10
-    log_odds = np.linspace(logit(1 - margin), logit(b + margin), _SHARES)
-    loss = losses(features, drivers, s, expit(log_odds))
-    share = np.linspace(b + margin, 1 - margin, 400)
-    between = PchipInterpolator(log_odds[::-1], loss[::-1])(logit(share))
-    weight = np.exp(-(between - between.min()) / (1 + len(s) / MODEL_ROWS))
+    tried = np.linspace(logit(1 - margin), logit(b + margin), _SHARES)
+    loss = losses(features, drivers, s, expit(tried)) / (1 + s.sum() / MODEL_LABELS)
+    log_odds = np.linspace(tried[-1], tried[0], 400)
+    share = expit(log_odds)
+    log_weight = np.log(share) / 2 + np.log1p(-share)
+    log_weight -= PchipInterpolator(tried[::-1], loss[::-1])(log_odds)
+    weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
     low, high = np.interp([0.05, 0.95], np.cumsum(weight) - weight / 2, share).tolist()
     return float(share @ weight), low, high
