@@ -242,7 +242,7 @@ def run(cells: Iterator[Cell], method: str) -> None:
     errors, inside, identified = [], [], []
     for name, x_p, x_u, prior in cells:
         start = time.perf_counter()
-        found = estimate_prior(x_p, x_u, method=method, random_state=0)
+        found = _estimate(x_p, x_u, method, "two-sample", seed=0)
         errors.append(abs(found.value - prior))
         inside.append(found.low <= prior <= found.high)
         identified.append(found.identified)

@@ -180,6 +180,11 @@ def test_many_rows_are_split_by_some_of_them(monkeypatch):
     assert np.abs(some.chance - few.chance).mean() < 0.05
     known = split(x, None, s, 0.4, known=chance)
     assert np.mean((known.log_odds > 0) == y) > 0.85
+    part = losses(x, x[:, 1:2], s, [0.6, 0.4])
+    monkeypatch.setattr(labelling_model, "MOST_ROWS", 6000)
+    whole = losses(x, x[:, 1:2], s, [0.6, 0.4])
+    assert part == pytest.approx(whole, rel=0.1)
+    assert part[0] - part[1] == pytest.approx(whole[0] - whole[1], rel=0.3)
 
 
 def test_an_estimated_prior_comes_near_the_truth_although_labels_are_biased():

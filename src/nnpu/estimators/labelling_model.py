@@ -138,12 +138,14 @@ def losses(
     Returns
     -------
     ndarray of float
-        The penalised negative log-likelihood at its minimum.
+        The penalised negative log-likelihood at its minimum, brought to the number of all rows if
+        some of them were used.
     """
     rows = _rows_to_fit(s)
     ones = np.ones((len(rows), 1))
     design, drivers = (np.column_stack([ones, part[rows]]) for part in (features, drivers))
-    return np.array([found.fun for found in _followed(design, drivers, s[rows], shares)])
+    found = [one.fun for one in _followed(design, drivers, s[rows], shares)]
+    return np.array(found) * len(s) / len(rows)
 
 
 def _rows_to_fit(s: NDArray[np.bool_]) -> NDArray[np.intp]:
