@@ -211,6 +211,7 @@ class BiasedLabelPU(BasePUClassifier):
         if self.estimator is None:
             need("lightgbm", extra="trees", owner=_OWNER)
         self._wrapper: PUWrapper | None = None
+        self._found: Split | None = None
         s = codes == 1
         if min(s.sum(), (~s).sum()) < 2:
             raise InputError(f"{_OWNER} needs at least two labelled and two unlabelled rows.")
@@ -238,12 +239,13 @@ class BiasedLabelPU(BasePUClassifier):
             self._columns = ()
         if not self._split(X, s, first).varies:
             return self._take_as_random(X, s, seed)
-        found = biased_share(X, s, self._columns, self._groups, seed)
-        if not self._split(X, s, found.value).varies:
+        estimate = biased_share(X, s, self._columns, self._groups, seed)
+        found = self._split(X, s, estimate.value)
+        if not found.varies:
             return self._take_as_random(X, s, seed)
-        self.prior_estimate_ = found
-        warnings.warn(found.message, UserWarning, stacklevel=4)
-        return found.value
+        self.prior_estimate_, self._found = estimate, found
+        warnings.warn(estimate.message, UserWarning, stacklevel=4)
+        return estimate.value
 
     def _take_as_random(self, X: Any, s: NDArray[np.bool_], seed: int) -> float:
         """Fit what `PUWrapper` would be, so that nothing is lost; return its prior."""
@@ -266,7 +268,8 @@ class BiasedLabelPU(BasePUClassifier):
             self.labels_vary_, self.labelling_, self._shift = False, None, 0.0
             self._level = float(s.mean() / self.prior_)
         else:
-            found = self._split(X, s, self.prior_)
+            found = self._found or self._split(X, s, self.prior_)
+            self._found = None
             log_odds, chance, self.labelling_, self._shift = self._rounds(
                 X, s, found, self.prior_, seed
             )
