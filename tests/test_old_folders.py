@@ -1,4 +1,8 @@
-"""Model folders that version 0.1.0 wrote keep loading and keep their scores."""
+"""Model folders that earlier versions wrote keep loading and keep their scores.
+
+``tests/fixtures/VERSION`` holds a folder of every kind of model, as that version wrote it, beside
+the scores it gave then. They are never written anew: a change that cannot read them is at fault.
+"""
 
 from __future__ import annotations
 
@@ -7,30 +11,83 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import nnpu
 from nnpu.cli import main
 
 FIXTURES = Path(__file__).parent / "fixtures"
+TABLES = FIXTURES / "tables"
 
 
 @pytest.mark.parametrize("name", ["boosted", "linear"])
 def test_a_classifier_of_0_1_0_keeps_its_scores(name):
-    expected = json.loads((FIXTURES / f"{name}-v1-scores.json").read_text())
-    clf = nnpu.load(FIXTURES / f"{name}-v1")
+    expected = json.loads((FIXTURES / "0.1.0" / f"{name}.json").read_text())
+    clf = nnpu.load(FIXTURES / "0.1.0" / name)
     X = np.array(expected["X"], dtype=np.float32)
     assert clf.decision_function(X) == pytest.approx(expected["scores"], abs=1e-5)
     assert clf.predict_proba(X)[:, 1] == pytest.approx(expected["probability"], abs=1e-5)
 
 
-def test_a_table_model_of_0_1_0_keeps_its_predictions(tmp_path):
-    out = tmp_path / "scores.csv"
-    main(["predict", str(FIXTURES / "table-v1"), str(FIXTURES / "mixed.csv"), "--out", str(out)])
-    with out.open() as new, (FIXTURES / "table-v1-scores.csv").open() as old:
-        pairs = list(zip(csv.DictReader(new), csv.DictReader(old), strict=True))
-    assert len(pairs) == 600
-    assert all(a["id"] == b["id"] and a["prediction"] == b["prediction"] for a, b in pairs)
+def same_predictions(new, old, tolerance):
+    """Compare two files of predictions row by row."""
+    with new.open() as mine, old.open() as theirs:
+        pairs = list(zip(csv.DictReader(mine), csv.DictReader(theirs), strict=True))
+    others = set(pairs[0][1]) - {"score", "probability"}
+    assert all(a[name] == b[name] for a, b in pairs for name in others)
     for column in ("score", "probability"):
-        new_values = [float(a[column]) for a, _ in pairs]
-        assert new_values == pytest.approx([float(b[column]) for _, b in pairs], abs=1e-4)
+        values = [float(a[column]) for a, _ in pairs]
+        assert values == pytest.approx([float(b[column]) for _, b in pairs], abs=tolerance)
+    return len(pairs)
+
+
+def test_a_table_model_of_0_1_0_keeps_its_predictions(tmp_path):
+    out, folder = tmp_path / "scores.csv", FIXTURES / "0.1.0" / "table"
+    main(["predict", str(folder), str(TABLES / "mixed.csv"), "--out", str(out)])
+    assert same_predictions(out, folder.with_suffix(".csv"), 1e-4) == 600
+
+
+OF_TABLES = {
+    "ensemble-numbers": "numbers",
+    "ensemble-categories": "mixed",
+    "ensemble-text": "texts",
+    "trees": "numbers",
+    "linear": "numbers",
+    "network": "numbers",
+    "images": "images",
+}
+
+
+@pytest.mark.parametrize("name", OF_TABLES)
+def test_a_table_model_of_0_2_0_keeps_its_predictions(name, tmp_path):
+    out, folder = tmp_path / "scores.csv", FIXTURES / "0.2.0" / name
+    table = TABLES / f"{OF_TABLES[name]}.csv"
+    main(["predict", str(folder), str(table), "--out", str(out)])
+    assert same_predictions(out, folder.parent / f"{name}.csv", 1e-5) >= 12
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "columns"),
+    [
+        ("biased", "numbers", ["a", "b", "c", "d"]),
+        ("ensemble-frame", "mixed", ["amount", "age", "country", "active"]),
+    ],
+)
+def test_a_classifier_of_0_2_0_keeps_its_scores(name, table, columns):
+    expected = pd.read_csv(FIXTURES / "0.2.0" / f"{name}.csv")
+    clf = nnpu.load(FIXTURES / "0.2.0" / name)
+    X = pd.read_csv(TABLES / f"{table}.csv")[columns]
+    X = X.to_numpy() if name == "biased" else X
+    assert clf.decision_function(X) == pytest.approx(expected["score"], abs=1e-5)
+    assert clf.predict_proba(X)[:, 1] == pytest.approx(expected["probability"], abs=1e-5)
+
+
+def test_there_is_a_folder_of_every_kind_that_0_2_0_could_write():
+    kinds = {
+        json.loads(path.read_text())["estimator"]
+        for path in (FIXTURES / "0.2.0").glob("*/config.json")
+    }
+    assert kinds == {
+        *("BiasedLabelPU", "BoostedPU", "EnsemblePU", "ImagePU", "LinearPU", "PUClassifier")
+    }

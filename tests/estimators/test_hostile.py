@@ -27,7 +27,7 @@ from nnpu.estimators.untrusted import read_tensors
 from nnpu.parameters import InputError
 
 WEIGHTS, CONFIG, SUMS = "model.safetensors", "config.json", "SHA256SUMS"
-FIXTURE = Path(__file__).parents[1] / "fixtures" / "model-v1"
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "0.1.0" / "network"
 
 
 def fit(n_features=4, **changes):
@@ -483,7 +483,7 @@ def test_a_header_that_is_too_long_is_refused_before_it_is_read():
 
 def test_a_folder_of_schema_1_keeps_loading():
     """Written by the first version of the format, before there was a calibration."""
-    expected = json.loads((FIXTURE.parent / "model-v1-scores.json").read_text())
+    expected = json.loads((FIXTURE.parent / "network.json").read_text())
     clf = nnpu.load(FIXTURE)
     assert clf.decision_function(expected["x"]) == pytest.approx(expected["scores"], abs=1e-5)
     assert clf.classes_.tolist() == expected["classes"]
