@@ -405,8 +405,8 @@ ESTIMATOR_ROWS = [
         ("a file", lambda f: nnpu.load(f.file), E, "is not a model folder"),
         ("an empty folder", lambda f: nnpu.load(f.folder), E, "has no file model.safetensors"),
         ("no path", lambda _: nnpu.load(3), TypeError, "os.PathLike"),
-        ("another's folder as target", lambda f: f.clf.save(f.folder), E, "is no model folder"),
-        ("a file as target", lambda f: f.clf.save(f.file), E, "is no model folder"),
+        ("another's folder as target", lambda f: f.clf.save(f.folder), E, "cannot be replaced"),
+        ("a file as target", lambda f: f.clf.save(f.file), E, "is not a folder"),
     ),
 ]
 

@@ -53,7 +53,8 @@ def sync(path: Path) -> None:
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path beside `path`; what was written there takes its place on success.
 
-    On an error, or if the body wrote nothing, `path` is left as it was.
+    On an error, or if the body wrote nothing, `path` is left as it was. A link stays a link: the
+    file that it leads to is replaced.
 
     Examples
     --------
@@ -65,7 +66,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> target.read_text()
     'a,b'
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
     # The suffix stays: writers (matplotlib, NumPy) choose the format by it. The body makes the
     # file, so that its permissions are those of any new file and an absent one means "nothing".

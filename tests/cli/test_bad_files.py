@@ -142,7 +142,7 @@ FIT_OPTIONS = [
     (["--config", "wrong.toml"], "wrong.toml: there is no option 'epoch'. Did you mean 'epochs'"),
     (["--config", "broken.toml"], "broken.toml is not TOML"),
     (["--config", "nothing.toml"], "nothing.toml' does not exist"),
-    (["--out", "taken"], "taken exists and is no model folder"),
+    (["--out", "taken"], r"taken holds diary\.txt, which is no part"),
     (["--out", "people.csv/model"], "people.csv is not a folder"),
     (["--colour"], "No such option"),
 ]

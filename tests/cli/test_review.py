@@ -96,11 +96,11 @@ def test_answers_are_never_overwritten_and_go_into_the_report(fitted, tmp_path, 
     review(folder, "--rows", 30, "--out", sheet)  # nothing is answered yet
     fill(sheet, truth)
     answered = sheet.read_bytes()
-    for more in ([], ["--answers", sheet]):
+    for more, why in (([], "holds answers"), (["--answers", sheet], "is the file to read")):
         with pytest.raises(SystemExit) as stopped:
             review(folder, *more, "--rows", 20, "--out", sheet)
         assert stopped.value.code == 2
-        assert "holds answers" in capsys.readouterr().err
+        assert why in capsys.readouterr().err
     assert sheet.read_bytes() == answered
     with pytest.raises(SystemExit):
         review(folder, "--out", tmp_path / "2.csv", "--report", page)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nnpu.data import read_csr, write_csr
+from nnpu.data import csr, read_csr, write_csr
+from nnpu.data.csr import _describe
 from nnpu.data.rows import as_rows, is_mapped
 from nnpu.parameters import InputError, ParameterError
 
@@ -36,16 +37,26 @@ def test_a_table_is_replaced_as_a_whole(tmp_path):
     assert np.array_equal(read_csr(tmp_path).toarray(), TABLE[:3].toarray().astype(np.float32))
 
 
-def test_an_interrupted_writer_leaves_no_table(tmp_path):
+def test_an_interrupted_writer_leaves_the_old_table_or_none(tmp_path, monkeypatch):
     def blocks():
         yield TABLE
         raise KeyboardInterrupt
 
-    write_csr(tmp_path, TABLE)
     with pytest.raises(KeyboardInterrupt):
         write_csr(tmp_path, blocks())
     with pytest.raises(InputError, match="or its writing was interrupted"):
         read_csr(tmp_path)
+    write_csr(tmp_path, TABLE)
+    with pytest.raises(KeyboardInterrupt):
+        write_csr(tmp_path, blocks())
+    assert (read_csr(tmp_path) != TABLE.astype(np.float32)).nnz == 0
+    monkeypatch.setattr(csr, "_describe", lambda *_: _describe(tmp_path, None))  # as if killed
+    write_csr(tmp_path, TABLE)
+    with pytest.raises(InputError, match="or its writing was interrupted"):
+        read_csr(tmp_path)
+    monkeypatch.undo()
+    write_csr(tmp_path, TABLE)
+    assert (read_csr(tmp_path) != TABLE.astype(np.float32)).nnz == 0
 
 
 def test_what_cannot_be_written_is_an_error(tmp_path):

@@ -181,9 +181,10 @@ def test_a_model_folder_is_replaced_and_any_other_left_alone(fitted, folder, sam
     mine = tmp_path / "precious"
     mine.mkdir()
     (mine / "thesis.tex").write_text("x")
-    for target in (mine, mine / "thesis.tex"):
-        with pytest.raises(InputError, match="no model folder; choose another name"):
-            fitted.save(target)
+    with pytest.raises(InputError, match=r"holds thesis\.tex, which is no part of a model folder"):
+        fitted.save(mine)
+    with pytest.raises(InputError, match="exists and is not a folder"):
+        fitted.save(mine / "thesis.tex")
     assert (mine / "thesis.tex").read_text() == "x"
 
 

@@ -40,7 +40,7 @@ def test_the_explorer_and_the_metrics_have_the_same_interval_of_an_estimated_pri
 def test_models_are_listed_by_weight_and_one_that_was_not_tried_has_no_figure(rows):
     x, s = rows
     clf = EnsemblePU(0.4, sampling="one-sample", random_state=0).fit(x[:400], s[:400])
-    untried = [each["name"] for each in clf.members_ if not each["seconds"]]
+    untried = [each["name"] for each in clf.members_ if each["name"] not in clf.seconds_]
     assert untried
     found = evaluate(clf, s[1::2], clf.decision_function(x[1::2]))
     text = render(model_page(clf, found, title="Report"))

@@ -179,8 +179,8 @@ def test_a_lock_stands_beside_its_folder_and_goes_with_it(tmp_path):
     folder = tmp_path / "model.partial"
     with CheckpointFolder(folder) as run:
         assert sorted(path.name for path in tmp_path.iterdir()) == [
+            ".nnpu-tmp-model.partial.lock",
             "model.partial",
-            "model.partial.lock",
         ]
         run.save({"epoch": 1})
         assert not (folder / "lock").exists()
@@ -222,7 +222,7 @@ def test_one_of_many_that_come_at_once_gets_the_lock_each_time(tmp_path):
         thread.join()
     assert (most, inside) == (1, 0)
     assert taken > 0
-    assert not (tmp_path / "run.lock").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
 
 
 def test_a_folder_of_version_0_1_0_with_its_lock_inside_goes_on(tmp_path):

@@ -415,7 +415,7 @@ def test_a_failed_write_is_an_error_and_the_checkpoint_before_stays(monkeypatch,
 
 def test_a_folder_that_cannot_be_made_is_an_error_before_any_step(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("precious")
-    with pytest.raises(InputError, match="is no folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         Fit(monkeypatch)(stop_at(net(), 0), checkpoint=tmp_path / "file")
     with pytest.raises(NotADirectoryError):
         Fit(monkeypatch)(stop_at(net(), 0), checkpoint=tmp_path / "file" / "run")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nnpu.cli._paths import Source, also_read
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -22,13 +24,14 @@ def _read_config(
     if path is not None:
         from nnpu.cli._config import read_config
 
+        also_read(context, path)
         read_config(context, parameter, path)
     return path
 
 
 config_option = click.option(
     "--config",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=Source(exists=True, dir_okay=False),
     is_eager=True,
     expose_value=False,
     callback=_read_config,

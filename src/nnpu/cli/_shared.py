@@ -1,4 +1,4 @@
-"""What commands share: options in one wording, checks before any work, warnings as sentences."""
+"""What commands share: options in one wording, warnings as sentences."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nnpu.files import TEMPORARY_PREFIX
-from nnpu.parameters import InputError, ParameterError, check_prior
+from nnpu.cli._paths import ModelOut, Result, Source
+from nnpu.parameters import ParameterError, check_prior
 from nnpu.terminal import say
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "as_prior",
-    "check_readable",
-    "check_writable",
+    "data_argument",
     "drop_option",
     "fit_options",
     "given_options",
@@ -28,6 +27,7 @@ __all__ = [
     "job_options",
     "json_option",
     "label_option",
+    "model_argument",
     "positive_option",
     "printed_warnings",
     "reading_options",
@@ -38,6 +38,8 @@ __all__ = [
     "verbosity",
 ]
 
+model_argument = click.argument("model_dir", type=Source(model=True))
+data_argument = click.argument("data", type=Source())
 label_option = click.option(
     "--label",
     required=True,
@@ -80,7 +82,7 @@ def report_option(default: str) -> Callable[[Any], Any]:
     """Return the option --report; `default` says where the page goes without it."""
     return click.option(
         "--report",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=Result(dir_okay=False),
         metavar="FILE",
         help=f"Where to write the report, an HTML page.  [default: {default}]",
     )
@@ -122,10 +124,10 @@ _NETWORK = (
 _MODEL = (
     click.option(
         "--out",
-        type=click.Path(path_type=Path),
+        type=ModelOut(),
         default=Path("nnpu-model"),
         show_default=True,
-        help="Model folder; an existing one is replaced.",
+        help="Model folder; an existing one is replaced, unless it holds other files.",
     ),
     click.option(
         "--model",
@@ -137,7 +139,7 @@ _MODEL = (
 
 _ANSWERS = click.option(
     "--answers",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=Source(exists=True, dir_okay=False),
     multiple=True,
     metavar="FILE",
     help="Answered sheets of nnpu review to learn from; repeatable.",
@@ -182,37 +184,6 @@ def as_prior(text: str, owner: str) -> float | str:
             f"The '--prior' parameter of {owner} must be 'auto' or a float in the range (0, 1). "
             f"Got {text!r} instead."
         ) from None
-
-
-def check_readable(data: Path, model_dir: Path | None = None) -> None:
-    """Raise `InputError` if a table or a model folder is not there: before anything is imported."""
-    if (
-        model_dir is not None
-        and not model_dir.exists()
-        and not model_dir.with_name(f"{TEMPORARY_PREFIX}old-{model_dir.name}").exists()
-    ):
-        raise InputError(f"{model_dir} is not a model folder: there is no such folder.")
-    if str(data) != "-" and not data.exists():
-        raise InputError(f"{data} is not there, or is not a file.")
-
-
-def check_writable(path: Path | None, option: str = "--out", *, source: Path | None = None) -> None:
-    """Raise `InputError` if nothing can be written at `path`: before the work, not after it."""
-    if path is None:
-        return
-    if source is not None and path.exists() and source.exists() and path.samefile(source):
-        raise InputError(f"{path} is the file to read; choose another {option}.")
-    above = path.absolute().parent
-    while not above.exists():
-        above = above.parent
-    if not above.is_dir():
-        raise InputError(
-            f"{path} cannot be written: {above} is not a folder; choose another {option}."
-        )
-    if not os.access(above, os.W_OK | os.X_OK):
-        raise InputError(
-            f"{path} cannot be written: no permission for {above}; choose another {option}."
-        )
 
 
 @contextmanager

@@ -9,7 +9,8 @@ import click
 
 from nnpu import __version__
 from nnpu.cli._output import draw
-from nnpu.cli._shared import check_writable, report_option, seed_option
+from nnpu.cli._paths import Command
+from nnpu.cli._shared import report_option, seed_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +37,7 @@ r is the estimated cost of false alarms. Its true value cannot be negative. Wher
 on a batch, uPU goes on; nnPU takes a step back along r, and stays close to zero."""
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False, writable=True),
@@ -58,8 +59,6 @@ def demo(out: Path, epochs: int | None, seed: int, report: Path | None, as_json:
     from nnpu.report import mean_and_spread, risk_panel, save_figure
 
     out.mkdir(parents=True, exist_ok=True)  # fails now rather than after the training
-    if report is not None:
-        check_writable(report, "--report")
     setting = DEMO.shortened(epochs=epochs)
     rows = []
     for method in setting.methods:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from nnpu.cli._paths import Command
 from nnpu.cli._shared import (
-    check_readable,
-    check_writable,
+    data_argument,
     given_options,
     json_option,
     label_option,
+    model_argument,
     positive_option,
     printed_warnings,
     reading_options,
@@ -21,12 +21,15 @@ from nnpu.cli._shared import (
 )
 from nnpu.terminal import say
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 __all__ = ["evaluate"]
 
 
-@click.command()
-@click.argument("model_dir", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path))
+@click.command(cls=Command)
+@model_argument
+@data_argument
 @label_option
 @positive_option
 @reading_options
@@ -36,12 +39,10 @@ def evaluate(
     model_dir: Path, data: Path, label: str, report: Path | None, as_json: bool, **options: Any
 ) -> None:
     """Judge the model in MODEL_DIR by the labelled and unlabelled rows of DATA."""
-    check_readable(data, model_dir)
     from nnpu.report.verdict import verdict
     from nnpu.table import load_table
     from nnpu.table._messages import CAVEAT
 
-    check_writable(report, "--report", source=data)
     with printed_warnings():
         model = load_table(model_dir).set_params(**given_options(options))
         found = model.evaluate(data, label)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
-from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from nnpu.cli._paths import Command
 from nnpu.cli._runs import config_option, repeating
 from nnpu.cli._shared import (
-    check_readable,
-    check_writable,
+    data_argument,
     fit_options,
     job_options,
     json_option,
@@ -22,11 +21,14 @@ from nnpu.cli._shared import (
     verbosity,
 )
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 __all__ = ["fit"]
 
 
-@click.command()
-@click.argument("data", type=click.Path(path_type=Path))
+@click.command(cls=Command)
+@data_argument
 @fit_options
 @config_option
 @report_option("report.html in the model folder")
@@ -55,15 +57,11 @@ def fit(
     is read into memory. Column types are inferred and reported.
     In several processes: torchrun --nproc-per-node 2 -m nnpu fit ...
     """
-    check_readable(data)
-    from nnpu.estimators.storage import check_target
     from nnpu.launch import is_first
     from nnpu.table import TablePU
     from nnpu.table._messages import next_step, say
     from nnpu.table.run import fit_to_folder, model_for
 
-    check_writable(check_target(out))
-    check_writable(report, "--report", source=data)
     network: dict[str, Any] = {"epochs": epochs, "parallel": parallel, "image_size": image_size}
     talks = not as_json and is_first()
     with printed_warnings(), model_for(model, out, images=options["images"], **network) as chosen:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from nnpu.cli._output import draw
+from nnpu.cli._paths import Command, Result
 from nnpu.parameters import ParameterError, check_number
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from nnpu.theory import Plan
 
 __all__ = ["plan"]
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "--prior",
     required=True,
@@ -45,7 +47,7 @@ __all__ = ["plan"]
     show_default=True,
     help="What one labelled positive costs, in unlabelled rows.",
 )
-@click.option("--out", type=click.Path(path_type=Path), help="Write a picture, OUT.png and .svg.")
+@click.option("--out", type=Result(pictures=True), help="Write a picture, OUT.png and .svg.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 def plan(
     prior: str,

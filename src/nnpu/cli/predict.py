@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
+from nnpu.cli._paths import Command, Result
 from nnpu.cli._shared import (
-    check_readable,
-    check_writable,
+    data_argument,
     given_options,
     json_option,
+    model_argument,
     printed_warnings,
     reading_options,
 )
@@ -21,12 +22,12 @@ from nnpu.terminal import say
 __all__ = ["predict"]
 
 
-@click.command()
-@click.argument("model_dir", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path))
+@click.command(cls=Command)
+@model_argument
+@data_argument
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=Result(),
     default=Path("predictions.csv"),
     show_default=True,
     help="File to write, .csv or .parquet; - is standard output.",
@@ -58,12 +59,10 @@ def predict(
     prediction (1 or 0). CSV and Parquet, a file or a folder of files, are streamed: memory does
     not grow with the data. DATA may be -, standard input as CSV.
     """
-    check_readable(data, model_dir)
     from nnpu.table import load_table, write_predictions
     from nnpu.table.predictions import check_out
 
     check_out(out, data)
-    check_writable(out)
     with printed_warnings():
         model = load_table(model_dir).set_params(**given_options(options))
         written = write_predictions(

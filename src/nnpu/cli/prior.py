@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nnpu.cli._output import draw
+from nnpu.cli._paths import Command, Result
 from nnpu.cli._shared import (
-    check_readable,
-    check_writable,
+    data_argument,
     drop_option,
     id_option,
     job_options,
@@ -26,18 +25,21 @@ from nnpu.cli._shared import (
     verbosity,
 )
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 __all__ = ["prior"]
 
 
-@click.command()
-@click.argument("data", type=click.Path(path_type=Path))
+@click.command(cls=Command)
+@data_argument
 @label_option
 @sampling_option
 @positive_option
 @id_option
 @drop_option
 @reading_options
-@click.option("--out", type=click.Path(path_type=Path), help="Write a picture, OUT.png and .svg.")
+@click.option("--out", type=Result(pictures=True), help="Write a picture, OUT.png and .svg.")
 @seed_option
 @verbose_option
 @json_option
@@ -45,12 +47,10 @@ def prior(
     data: Path, label: str, out: Path | None, verbose: bool, as_json: bool, **options: Any
 ) -> None:
     """Estimate the share of positives in DATA from its labelled and unlabelled rows."""
-    check_readable(data)
     from nnpu.table import TablePU
     from nnpu.table._messages import UNTESTED, say
     from nnpu.table.table_prior import draw_prior, in_rows
 
-    check_writable(out)
     job = TablePU(verbose=verbosity(not as_json, verbose), **job_options(options))
     with printed_warnings():
         found = job.estimate_prior(data, label)

@@ -11,7 +11,8 @@ import click
 
 from nnpu import __version__
 from nnpu.cli._output import draw
-from nnpu.cli._shared import check_writable, report_option, seed_option
+from nnpu.cli._paths import Command
+from nnpu.cli._shared import report_option, seed_option
 from nnpu.parameters import check_choice
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ _TARGETS: Mapping[str, Callable[[Path, Options], Outcome]] = {
 _SHARED = {"figure3": "figure2", "figure4": "figure1"}
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("target", metavar="|".join(_TARGETS))
 @click.option(
     "--out",
@@ -236,8 +237,6 @@ def reproduce(
     from nnpu.paper.claims import as_dicts, as_lines, as_markdown
 
     target = check_choice("TARGET", target, "nnpu reproduce", _TARGETS)
-    if report is not None:
-        check_writable(report, "--report")
     folder = out or Path("nnpu-reproduce") / _SHARED.get(target, target)
     options = Options(
         fast,

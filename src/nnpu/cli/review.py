@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nnpu.cli import _shared
 from nnpu.cli._output import show
+from nnpu.cli._paths import Command, Result, Source
 from nnpu.parameters import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["review"]
 
 _PURPOSE = "estimate, finding, learning, or a mixture such as finding=0.3+estimate=0.7."
 _ROWS, _ASKED = "How many rows to draw.", "What the page asks of each row."
-_FILE = click.Path(path_type=Path, dir_okay=False)
+_SHEET, _WRITTEN = Source(dir_okay=False), Result(dir_okay=False)
 
 
-@click.command()
-@click.argument("model_dir", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path))
+@click.command(cls=Command)
+@_shared.model_argument
+@_shared.data_argument
 @click.option("--rows", type=click.IntRange(min=1), default=100, show_default=True, help=_ROWS)
-@click.option("--out", type=_FILE, metavar="FILE", help="Write the rows to look at, as CSV.")
-@click.option("--page", type=_FILE, metavar="FILE", help="Write a page to answer in, as HTML.")
-@click.option("--answers", type=_FILE, multiple=True, help="Answered sheets; repeatable.")
-@click.option("--known", type=_FILE, multiple=True, help="Answered sheets of an earlier model.")
-@click.option("--second", type=_FILE, metavar="FILE", help="The sheet of a second reviewer.")
+@click.option("--out", type=_WRITTEN, metavar="FILE", help="Write the rows to look at, as CSV.")
+@click.option("--page", type=_WRITTEN, metavar="FILE", help="Write a page to answer in, as HTML.")
+@click.option("--answers", type=_SHEET, multiple=True, help="Answered sheets; repeatable.")
+@click.option("--known", type=_SHEET, multiple=True, help="Answered sheets of an earlier model.")
+@click.option("--second", type=_SHEET, metavar="FILE", help="The sheet of a second reviewer.")
 @click.option("--for", "purpose", default="estimate", show_default=True, help=_PURPOSE)
 @click.option("--question", default="Is this row a positive?", show_default=True, help=_ASKED)
 @click.option("--label", metavar="COLUMN", help="PU labels.  [default: the column of the fit]")
@@ -50,13 +53,10 @@ def review(model_dir: Path, data: Path, as_json: bool, **options: Any) -> None:
     out, page, answers, report = (options[name] for name in ("out", "page", "answers", "report"))
     if not (out or page or answers):
         raise InputError("Nothing to do: use --out or --page to draw rows, --answers to read them.")
-    for path, option in ((out, "--out"), (page, "--page"), (report, "--report")):
-        _shared.check_writable(path, option, source=data)
     if out and holds_answers(out):
         raise InputError(f"{out} holds answers, which --out would overwrite: write another file.")
     if report and not answers:
         raise InputError("--report shows what answers say: give them with --answers.")
-    _shared.check_readable(data, model_dir)
     with _shared.printed_warnings():
         model = load_table(model_dir)
         how = {"label": options["label"], "known": options["known"]}

@@ -35,7 +35,7 @@ def write_csr(folder: str | os.PathLike[str], blocks: Any, *, index_dtype: str =
     Parameters
     ----------
     folder : path-like
-        A table that is there is replaced.
+        A table of this kind that is there is replaced; arrays of another origin are refused.
     blocks : sparse matrix or iterable of sparse matrices
         The rows in order, any number at a time, all with the same number of columns.
     index_dtype : {"int32", "int64"}, default="int32"
@@ -55,7 +55,7 @@ def write_csr(folder: str | os.PathLike[str], blocks: Any, *, index_dtype: str =
     """
     target = Path(folder)
     kind = np.dtype(check_choice("index_dtype", index_dtype, "write_csr", ["int32", "int64"]))
-    (target / "csr.json").unlink(missing_ok=True)
+    _check_replaceable(target)
     with ExitStack() as stack:
         data, indices, indptr = (
             stack.enter_context(_growing(target / f"{name}.npy", dtype))
@@ -76,8 +76,26 @@ def write_csr(folder: str | os.PathLike[str], blocks: Any, *, index_dtype: str =
         if width is None:
             raise InputError(f"There are no rows to write to {target}.")
         shape = [indptr.length - 1, int(width)]
-    write_text(target / "csr.json", json.dumps({"format": _FORMAT, "shape": shape}) + "\n")
+        _describe(target, None)  # the arrays change one after the other: until then no table
+    _describe(target, shape)
     return target
+
+
+def _describe(target: Path, shape: list[int] | None) -> None:
+    write_text(target / "csr.json", json.dumps({"format": _FORMAT, "shape": shape}) + "\n")
+
+
+def _check_replaceable(target: Path) -> None:
+    """Raise `InputError` if arrays of these names are there that `write_csr` did not write."""
+    there = [name for name in _PARTS if (target / f"{name}.npy").exists()]
+    try:
+        ours = json.loads((target / "csr.json").read_text(encoding="utf-8"))["format"] == _FORMAT
+    except (OSError, ValueError, KeyError, TypeError):
+        ours = False
+    if there and not ours:
+        raise InputError(
+            f"{target} holds {there[0]}.npy and is not a table of write_csr; choose another folder."
+        )
 
 
 def read_csr(folder: str | os.PathLike[str]) -> Any:

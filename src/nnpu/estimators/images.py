@@ -15,7 +15,7 @@ from nnpu.data.vectors import as_array
 from nnpu.estimators import loading, threshold_choice
 from nnpu.estimators._image_network import ImageNet, augmentation, channel_scale, moves
 from nnpu.estimators._image_rows import ImageFormat, open_images
-from nnpu.estimators._image_stages import Stages, budget
+from nnpu.estimators._image_stages import Stages, budget, check_stages
 from nnpu.estimators._weights import arrays_of, weights_for
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.untrusted import check_history
@@ -68,7 +68,8 @@ class ImagePU(BasePUClassifier):
         Height and width to which image files are resized. None wants files of one size.
     checkpoint : path-like or None, default=None
         A folder for checkpoints. A fit that was stopped goes on from there when it is called again
-        with the same images and parameters, and gives the same bits. It disappears after the fit.
+        with the same images and parameters, and gives the same bits. It may hold nothing else, and
+        disappears after the fit.
     random_state : int, RandomState or None, default=None
         The same seed on the same machine gives the same bits.
     verbose : int, default=0
@@ -185,6 +186,8 @@ class ImagePU(BasePUClassifier):
                 f"The 'groups' parameter of {_OWNER}.fit must be None: its images are not held out "
                 "by groups."
             )
+        if self.checkpoint is not None:
+            check_stages(self.checkpoint)
         plan = budget(len(codes), self.epochs)
         passes = plan.passes(auto=self.prior == "auto")
         _, height, width = self.image_shape_

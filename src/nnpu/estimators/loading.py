@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from nnpu.calibration import ScoreCalibration
-from nnpu.estimators.storage import CONFIG, LARGEST, SCHEMA, SUMS, TABLE, WEIGHTS, aside, sums_of
+from nnpu.estimators.storage import LARGEST, SCHEMA, TABLE, sums_of
 from nnpu.estimators.untrusted import all_finite, parse_json, read_file, read_tensors
+from nnpu.model_folder import CONFIG, SUMS, WEIGHTS, find
 from nnpu.parameters import InputError, check_count, check_number, check_prior
 from nnpu.prior import PriorEstimate
 
@@ -116,14 +117,9 @@ def load(
     return Stored(classifier, {"columns": columns, **about}, arrays)
 
 
-def _place(folder: Path) -> Path:
-    """Return where the model of that name is: aside, if it was never replaced as was begun."""
-    return folder if folder.exists() or not aside(folder).exists() else aside(folder)
-
-
 def _read_checked(folder: Path) -> tuple[bytes, bytes]:
     """Return the raw weights and configuration after their checksums were found right."""
-    folder = _place(folder)
+    folder = find(folder)
     weights, text, sums = (
         read_file(folder / name, LARGEST[name]) for name in (WEIGHTS, CONFIG, SUMS)
     )

@@ -1,25 +1,24 @@
-"""Model folders: weights in safetensors, everything else in JSON, checksums over both.
+"""What is in a model folder: weights in safetensors, the rest in JSON, checksums over both.
 
 A folder appears complete or not at all. `nnpu.estimators.loading` reads it.
 """
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
+import secrets
 import shutil
-import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import safetensors.numpy
 
-from nnpu import __version__
+from nnpu import __version__, model_folder
 from nnpu.files import TEMPORARY_PREFIX, sync
 from nnpu.launch import is_first
+from nnpu.model_folder import CONFIG, SUMS, WEIGHTS
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -30,15 +29,11 @@ if TYPE_CHECKING:
 
     from nnpu.estimators.base import BasePUClassifier
 
-__all__ = ["SCHEMA", "aside", "check_target", "save", "sums_of"]
+__all__ = ["SCHEMA", "save", "sums_of"]
 
 SCHEMA = 1
 TABLE = "table/"  # before the names of what TablePU keeps
-WEIGHTS, CONFIG, SUMS = "model.safetensors", "config.json", "SHA256SUMS"
 LARGEST = {WEIGHTS: 8 * 2**30, CONFIG: 32 * 2**20, SUMS: 2**10}  # bytes
-
-_OVERTAKEN = {errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST}  # another process renamed first
-_TRIES = 100
 
 
 def save(
@@ -58,11 +53,11 @@ def save(
     classifier : BasePUClassifier
         Fitted.
     folder : path-like
-        A new folder, or one with a model in it, which is replaced.
+        A new folder, or one with a model and nothing else in it, which is replaced as a whole.
     table, arrays : mapping, optional
         What `nnpu.TablePU` keeps beside its classifier: plain values and arrays.
     notes : mapping of str to str, optional
-        Further text files by name, for people: loading does not read them.
+        Further text files by name, of `nnpu.model_folder.NOTES`: loading does not read them.
     """
     tensors, fitted = classifier._state()
     config = {
@@ -77,11 +72,12 @@ def save(
         config["columns"] = table["columns"]
         config["table"] = {name: value for name, value in table.items() if name != "columns"}
         tensors = tensors | {f"{TABLE}{name}": array for name, array in (arrays or {}).items()}
-    target = check_target(folder)
+    target = model_folder.check_target(folder)
     if not is_first():
-        return target
+        return Path(folder)
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=TEMPORARY_PREFIX, dir=target.parent))
+    temporary = target.with_name(f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}")
+    temporary.mkdir()
     try:
         _write(temporary / WEIGHTS, safetensors.numpy.save(_contiguous(tensors)))
         _write(temporary / CONFIG, json.dumps(config, indent=1, allow_nan=False).encode())
@@ -90,21 +86,10 @@ def save(
         for name, text in (notes or {}).items():
             _write(temporary / name, text.encode(errors="backslashreplace"))
         sync(temporary)
-        temporary.chmod(0o755)
-        _replace(temporary, target)
+        model_folder.replace(temporary, target)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return target
-
-
-def check_target(folder: str | os.PathLike[str]) -> Path:
-    """Return the path of a model folder to write; an error if something else is there."""
-    target = Path(folder)
-    for _ in range(5):  # another writer may be replacing it between two looks
-        if (target / SUMS).is_file() or not target.exists():
-            return target
-        time.sleep(0.01)
-    raise InputError(f"{target} exists and is no model folder; choose another name.")
+        shutil.rmtree(temporary, ignore_errors=True)  # a name that nobody else could know
+    return Path(folder)
 
 
 def _contiguous(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -137,34 +122,6 @@ def sums_of(**contents: bytes) -> str:
     """Return the lines of SHA256SUMS for these files."""
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     return "".join(f"{digest}  {name}\n" for name, digest in digests.items())
-
-
-def _replace(new: Path, target: Path) -> None:
-    """Put a folder in its place, whatever model is there.
-
-    A folder cannot be renamed over a full one, so that the old one steps aside first. A process
-    killed in between leaves no folder of that name, and loading finds the old one. Where another
-    process writes the same folder at the same moment, the last one wins.
-    """
-    old = aside(target)
-    for attempt in range(_TRIES):
-        try:
-            if target.exists():
-                shutil.rmtree(old, ignore_errors=True)
-                target.rename(old)
-            new.rename(target)
-            break
-        except OSError as error:
-            if error.errno not in _OVERTAKEN or attempt == _TRIES - 1:
-                raise
-            time.sleep(0.01)
-    sync(target.parent)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def aside(folder: Path) -> Path:
-    """Return where a model folder steps aside while another takes its place."""
-    return folder.parent / f"{TEMPORARY_PREFIX}old-{folder.name}"
 
 
 def _plain_parameters(classifier: BasePUClassifier) -> dict[str, Any]:

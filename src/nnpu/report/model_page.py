@@ -175,7 +175,7 @@ def _compared(classifier: Any) -> list[Section]:
         [
             str(member["name"]),
             f"{member['weight']:.2f}",
-            number(member["auc"] if member["seconds"] else math.nan),  # else it was not tried
+            _share(member["auc"]),
             _share(member["aside"]),
             str(member["reason"]) or "used",
         ]

@@ -51,6 +51,9 @@ def model_for(
         The column of image files, if there is one, and the side they are resized to.
     """
     if images is not None and name is None and parallel == "global":
+        from nnpu.estimators._image_stages import check_stages
+
+        check_stages(partial_folder(out))
         how = {"epochs": epochs or "auto", "checkpoint": partial_folder(out)}
         yield named_model("images", size=(image_size,) * 2 if image_size else None, **how)
         return
@@ -171,10 +174,12 @@ def _log(job: TablePU) -> str:
     estimate = job.prior_estimate_
     prior = {"value": job.prior_} if estimate is None else estimate.stored()
     found = {} if job.holdout_ is None else job.holdout_.to_json()["metrics"]
+    times: Mapping[str, float] = getattr(job.classifier_, "seconds_", {})
     events: list[Mapping[str, Any]] = [
         {"event": "columns", "columns": job.columns_.to_json()},
         {"event": "prior", **prior},
         *({"event": "epoch", **row} for row in getattr(job.classifier_, "history_", [])),
+        *({"event": "member", "name": name, "seconds": seconds} for name, seconds in times.items()),
         {"event": "held_out", "metrics": found},
     ]
     return "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events)

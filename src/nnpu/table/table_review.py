@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from nnpu.data.folds import PUStratifiedKFold
+from nnpu.model_folder import SUMS, find
 from nnpu.review import Audit, Review, curves, least_cost, scar_check
 from nnpu.review.audits import FIGURES
 from nnpu.review.sheets import parse_purpose
@@ -261,7 +262,7 @@ def review_findings(
 
 def model_name(folder: Path) -> str:
     """Return a short name of what a model folder holds: sheets say which model asked."""
-    return hashlib.sha256((folder / "SHA256SUMS").read_bytes()).hexdigest()[:12]
+    return hashlib.sha256((find(folder) / SUMS).read_bytes()).hexdigest()[:12]
 
 
 def write_rows(

@@ -15,7 +15,7 @@ from nnpu.launch import is_first
 from nnpu.parameters import InputError
 from nnpu.training._identity import check_same, difference
 from nnpu.training._options import DEFAULT_TRAINING, Training
-from nnpu.training.checkpoint import CheckpointFolder
+from nnpu.training.checkpoint import CheckpointFolder, check_checkpoints
 
 if TYPE_CHECKING:
     import os
@@ -34,8 +34,9 @@ def checkpoints_beside(
 ) -> Iterator[Training]:
     """Yield options that keep checkpoints in ``TARGET.partial`` until the body has stored TARGET.
 
-    The folder is removed when the body ends without an error. A process that is killed at any
-    moment before that, even between the last step and the storing, loses nothing.
+    The folder may hold nothing else, and is removed when the body ends without an error. A process
+    that is killed at any moment before that, even between the last step and the storing, loses
+    nothing.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def checkpoints_beside(
     ...     training.checkpoint.name, training.schedule
     ('model.partial', 'cosine')
     """
-    folder = partial_folder(target)
+    folder = check_checkpoints(partial_folder(target))
     yield replace(training, checkpoint=folder, keep_checkpoint=True)
     if folder.is_dir() and is_first():
         with CheckpointFolder(folder) as finished:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,7 +25,7 @@ from nnpu.training.folder_lock import FolderLock
 if TYPE_CHECKING:
     import os
 
-__all__ = ["CheckpointFolder"]
+__all__ = ["CheckpointFolder", "check_checkpoints"]
 
 _KEPT = 2
 _DIGITS = 10
@@ -56,15 +56,7 @@ class CheckpointFolder:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.path = Path(folder)
-        if self.path.exists() and not self.path.is_dir():
-            raise InputError(f"{self.path} is no folder; choose another name for checkpoints.")
-        strange = self._strange_names()
-        if strange:
-            raise InputError(
-                f"{self.path} holds other files than checkpoints ({strange[0]}); choose a folder "
-                "of its own for the checkpoints."
-            )
+        self.path = check_checkpoints(folder)
         self._lock = FolderLock(self.path)
         self._clean()
 
@@ -149,11 +141,41 @@ class CheckpointFolder:
         for number in set(self._numbers(".safetensors")) - set(self._numbers(".json")):
             self._file(number, ".safetensors").unlink()
 
-    def _strange_names(self) -> list[str]:
-        known = (f"{'[0-9]' * _DIGITS}{suffix}" for suffix in _SUFFIXES)
-        patterns = (_OLD_LOCK, f"{TEMPORARY_PREFIX}*", *known)
-        entries = self.path.iterdir() if self.path.is_dir() else ()
-        return sorted(e.name for e in entries if not any(e.match(p) for p in patterns))
+
+def check_checkpoints(folder: str | os.PathLike[str], runs: Sequence[str] = ()) -> Path:
+    """Return the path of a folder of checkpoints; `InputError` if it holds anything else.
+
+    Parameters
+    ----------
+    folder : path-like
+        It need not be there.
+    runs : sequence of str
+        Names of the runs that have a folder of checkpoints each in this one. Without names it
+        holds the checkpoints itself.
+    """
+    path = Path(folder)
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path} is not a folder; choose another name for checkpoints.")
+    for entry in sorted(path.iterdir() if path.is_dir() else ()):
+        if entry.name in runs and not entry.is_symlink():
+            check_checkpoints(entry)
+        elif not _is_ours(entry, runs):
+            raise InputError(
+                f"{path} holds other files than checkpoints ({entry.name}); choose a folder of its "
+                "own for the checkpoints, or move them elsewhere."
+            )
+    return path
+
+
+def _is_ours(entry: Path, runs: Sequence[str]) -> bool:
+    """Whether a checkpoint, or something that a writer that died left, has such a name."""
+    if entry.is_symlink() or not entry.is_file():
+        return False
+    checkpoints = () if runs else tuple(f"{'[0-9]' * _DIGITS}{suffix}" for suffix in _SUFFIXES)
+    if any(entry.match(pattern) for pattern in (f"{TEMPORARY_PREFIX}*", *checkpoints)):
+        return True
+    old_locks = [f"{run}.lock" for run in runs] or [_OLD_LOCK]  # of versions up to 0.2.0
+    return entry.name in old_locks and not entry.stat().st_size
 
 
 def _canonical(plain: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from nnpu.files import TEMPORARY_PREFIX
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ class FolderLock:
     Parameters
     ----------
     folder : Path
-        The folder; its lock is the file ``FOLDER.lock``.
+        The folder; its lock is the file ``.nnpu-tmp-FOLDER.lock`` beside it, a name that no other
+        program uses: ``FOLDER.lock`` may be somebody's.
 
     Examples
     --------
@@ -44,7 +46,7 @@ class FolderLock:
         from filelock import FileLock, Timeout  # here: most of what writes needs no lock
 
         folder.mkdir(parents=True, exist_ok=True)
-        self._path = folder.with_name(f"{folder.name}.lock")
+        self._path = folder.with_name(f"{TEMPORARY_PREFIX}{folder.name}.lock")
         self._lock = FileLock(self._path, timeout=0, thread_local=False)
         try:
             self._lock.acquire()

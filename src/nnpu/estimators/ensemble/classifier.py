@@ -90,9 +90,12 @@ class EnsemblePU(BasePUClassifier):
         As in `BasePUClassifier`. The probabilities are calibrated, and the threshold is the most
         accurate one, both by out-of-fold scores.
     members_ : list of dict
-        A row per member: ``name``, ``weight``, ``auc`` (out of fold, P against U), ``aside`` (the
-        same on rows that `TablePU` set aside), ``seconds``, and ``reason``, why it was left out
-        (empty if it was not).
+        A row per member: ``name``, ``weight``, ``auc`` (out of fold, P against U; None if it was
+        not tried or failed), ``aside`` (the same on rows that `TablePU` set aside), and
+        ``reason``, why it was left out (empty if it was not).
+    seconds_ : dict
+        What each member that was tried took. A model folder does not keep it: the same fit gives
+        the same bytes.
     aside_ : float or None
         The AUC of all members together on these rows.
     levels_ : dict
@@ -243,7 +246,7 @@ class EnsemblePU(BasePUClassifier):
         if trial.reason:
             words = f"The member {name!r} of {_OWNER} is left out: it {trial.reason}."
             warnings.warn(words, UserWarning, stacklevel=2)
-        found = trial.reason or f"AUC of P against U {trial.auc:.3f}"
+        found = trial.reason or f"AUC of P against U {trial.auc or 0:.3f}"
         self._say(f"{name}: {found}, {trial.seconds:.1f} s out of fold")
 
     def _say(self, text: str) -> None:
@@ -315,11 +318,11 @@ class EnsemblePU(BasePUClassifier):
                 "weight": weights.get(trial.member.name, 0.0),
                 "auc": trial.auc,
                 "aside": None,
-                "seconds": trial.seconds,
                 "reason": trial.reason,
             }
             for trial in tried
         ]
+        self.seconds_ = {trial.member.name: trial.seconds for trial in tried if trial.seconds}
 
     def _combine(self, used: list[Trial], s: NDArray[np.int8]) -> NDArray[np.float64]:
         """Calibrate each member out of fold, weigh them, and return the log-odds of the mixture."""

@@ -41,9 +41,8 @@ _DENSE = {
 _MEMBER = {
     "name": str,
     "weight": float,
-    "auc": float,
+    "auc": float | None,
     "aside": float | None,
-    "seconds": float,
     "reason": str,
 }
 
@@ -62,7 +61,7 @@ def unpack(
     classifier.design_ = _design(tensors, d)
     classifier.aside_, classifier._cut = fitted["aside"], fitted.get("cut", 0.0)
     _need(isinstance(classifier.aside_, float | None) and isinstance(classifier._cut, float))
-    classifier.members_ = [_member(row) for row in fitted["members"]]
+    classifier.members_, classifier.seconds_ = [_member(row) for row in fitted["members"]], {}
     pairs = [(name, kind) for name, kind in fitted["kinds"]]
     classifier._names = [name for name, _ in pairs]
     _need(0 < len(pairs) == len(set(classifier._names)))
@@ -102,9 +101,13 @@ def _under(tensors: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArra
 
 
 def _member(row: Mapping[str, Any]) -> dict[str, Any]:
-    _need(isinstance(row, dict) and row.keys() == _MEMBER.keys())
-    _need(all(isinstance(row[name], kind) for name, kind in _MEMBER.items()))
-    return dict(row)
+    _need(isinstance(row, dict))
+    member = dict(row)
+    if member.pop("seconds", None) == 0:  # version 0.2.0 kept the time, and .5 for one not tried
+        member["auc"] = None
+    _need(member.keys() == _MEMBER.keys())
+    _need(all(isinstance(member[name], kind) for name, kind in _MEMBER.items()))
+    return member
 
 
 def _levels(levels: Any) -> list[Any]:

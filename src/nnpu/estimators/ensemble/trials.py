@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,15 +44,15 @@ class Folds:
 class Trial:
     """What became of a member out of fold.
 
-    ``scores`` are those of the held-out rows under the best setting; ``reason`` says why a member
-    is left out, and is empty for one that is not.
+    ``scores`` are those of the held-out rows under the best setting, ``auc`` theirs of P against U;
+    ``reason`` says why a member is left out, and is empty for one that is not.
     """
 
     member: Member
     scores: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     setting: int = 0
     seconds: float = 0.0
-    auc: float = 0.5
+    auc: float | None = None
     reason: str = ""
 
 
@@ -163,8 +164,10 @@ def _equal_rows(x: Any) -> NDArray[np.intp] | None:
     """Return a number for each row, equal for equal rows; None if all rows differ."""
     if sp.issparse(x):
         spans = zip(x.indptr[:-1], x.indptr[1:], strict=True)
-        rows = ((x.indices[i:j].tobytes(), x.data[i:j].tobytes()) for i, j in spans)
-        keys = np.array([hash(row) for row in rows], dtype=np.int64)
+        rows = (x.indices[i:j].tobytes() + x.data[i:j].tobytes() for i, j in spans)
+        # Not Python's hash(), which differs from one process to the next.
+        digests = b"".join(blake2b(row, digest_size=8).digest() for row in rows)
+        keys = np.frombuffer(digests, dtype="<u8")
     else:  # sums of the columns' bits times odd numbers, modulo 2^64
         odd = np.random.default_rng(0).integers(1, 1 << 63, x.shape[1], dtype=np.uint64) | 1
         keys = np.zeros(len(x), dtype=np.uint64)

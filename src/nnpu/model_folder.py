@@ -1,0 +1,216 @@
+"""Model folders on disk: what they are made of, and how one takes the place of another.
+
+A folder is replaced as a whole, and only if everything in it is ours: nothing that this package
+did not write is ever deleted. `nnpu.estimators.storage` writes what is in one.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+import time
+import warnings
+from contextlib import suppress
+from pathlib import Path
+
+from nnpu.files import TEMPORARY_PREFIX, sync
+from nnpu.parameters import InputError
+
+__all__ = [
+    "CONFIG",
+    "FILES",
+    "NOTES",
+    "SUMS",
+    "WEIGHTS",
+    "check_target",
+    "find",
+    "is_there",
+    "replace",
+]
+
+WEIGHTS, CONFIG, SUMS = "model.safetensors", "config.json", "SHA256SUMS"
+NOTES = ("report.html", "run.toml", "log.jsonl")  # for people; loading does not read them
+FILES = (WEIGHTS, CONFIG, SUMS, *NOTES)
+
+_MARK = b'"format": "nnpu-model"'  # near the top of our configuration
+_HEAD = 4096  # bytes
+_OVERTAKEN = {errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST}  # another process renamed first
+_TRIES = 100
+
+
+def check_target(folder: str | os.PathLike[str]) -> Path:
+    """Return where a model folder is written, links resolved; an error if that would cost anything.
+
+    The folder may be absent, empty, or a model folder with nothing else in it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> place = Path(tempfile.mkdtemp())
+    >>> check_target(place / "model").name
+    'model'
+    >>> _ = (place / "thesis.tex").write_text("...")
+    >>> check_target(place)
+    Traceback (most recent call last):
+    nnpu.parameters.InputError: ... holds thesis.tex, which is no part of a model folder, and a
+    model folder is replaced as a whole. Choose another folder, or move that elsewhere.
+    """
+    target = Path(os.path.realpath(folder))
+    for _ in range(25):  # another writer may be replacing it between two looks
+        fault = _in_the_way(target) or _in_the_way(_aside(target))
+        if not fault:
+            return target
+        time.sleep(0.01)
+    raise InputError(fault)
+
+
+def find(folder: str | os.PathLike[str]) -> Path:
+    """Return where the model of that name is: set aside, if its replacement was interrupted.
+
+    A warning says so: the folder may also have been removed on purpose since.
+    """
+    place = _place(folder)
+    if place != Path(folder):
+        warnings.warn(
+            f"{folder} is not there, but {place} is: replacing the model was interrupted. The "
+            f"model from before is used. Rename {place.name} to keep it, or remove it.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return place
+
+
+def is_there(folder: str | os.PathLike[str]) -> bool:
+    """Return whether `find` finds a folder."""
+    return _place(folder).exists()
+
+
+def _place(folder: str | os.PathLike[str]) -> Path:
+    real = Path(os.path.realpath(folder))
+    return Path(folder) if real.exists() or not _aside(real).exists() else _aside(real)
+
+
+def replace(new: Path, target: Path) -> None:
+    """Put a folder that was written for it at `target`, in the place of the model there, if any.
+
+    A folder cannot be renamed over a full one, so that the old one steps aside first. A process
+    killed in between leaves no folder of that name, and `find` finds the old one. Where another
+    process writes the same folder at the same moment, the last one wins.
+
+    Parameters
+    ----------
+    new : Path
+        A complete model folder beside `target`.
+    target : Path
+        As `check_target` returned it.
+    """
+    old = _aside(target)
+    for attempt in range(_TRIES):
+        try:
+            if target.exists():
+                _remove(old)
+                target.rename(old)
+            new.rename(target)
+            break
+        except OSError as error:
+            if error.errno not in _OVERTAKEN or attempt == _TRIES - 1:
+                raise
+            time.sleep(0.01)
+    sync(target.parent)
+    _remove(old)
+    if foreign := _foreign(old):  # put there after `check_target` had looked
+        warnings.warn(
+            f"{_listed(foreign)} was in {target} when it was replaced, and is now in {old}.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _aside(folder: Path) -> Path:
+    """Return where a model folder steps aside while another takes its place."""
+    return folder.parent / f"{TEMPORARY_PREFIX}old-{folder.name}"
+
+
+def _in_the_way(folder: Path) -> str:
+    """Return why a folder cannot be replaced; nothing if it can."""
+    if not os.path.lexists(folder):
+        return ""
+    if not folder.is_dir():
+        return f"{folder} exists and is not a folder; choose another name."
+    if os.path.ismount(folder):
+        return f"{folder} is a mount point, which cannot be replaced; choose a folder inside it."
+    if _is_around_us(folder):
+        return f"{folder} is the folder you are in, which cannot be replaced; choose another name."
+    foreign = _foreign(folder)
+    if foreign:
+        return (
+            f"{folder} holds {_listed(foreign)}, which is no part of a model folder, and a model "
+            "folder is replaced as a whole. Choose another folder, or move that elsewhere."
+        )
+    names = _names(folder)
+    if names and not _is_ours(folder):
+        return (
+            f"{folder} holds {_listed(names)}, which nnpu did not write: no {CONFIG} there "
+            "describes an nnpu model. Choose another folder, or remove this one."
+        )
+    return ""
+
+
+def _is_around_us(folder: Path) -> bool:
+    try:
+        return Path.cwd().is_relative_to(folder)
+    except FileNotFoundError:  # somebody removed the folder that we are in
+        return False
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _foreign(folder: Path) -> list[str]:
+    """Return the names in a folder that no model folder has; a link is never ours."""
+    return [name for name in _names(folder) if name not in FILES or not _is_plain(folder / name)]
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether there is a file and no link; also if another process just removed it."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except FileNotFoundError:
+        return True
+
+
+def _is_ours(folder: Path) -> bool:
+    try:
+        with (folder / CONFIG).open("rb") as stream:
+            return _MARK in stream.read(_HEAD)
+    except OSError:
+        return False
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(name[:60] for name in names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
+
+
+def _remove(folder: Path) -> None:
+    """Remove a model folder that was set aside; anything else in it stays.
+
+    It gets a name of its own first: of several writers one removes it, and none a half of it.
+    """
+    if not folder.is_dir() or _foreign(folder) or not (_is_ours(folder) or not _names(folder)):
+        return
+    doomed = folder.with_name(f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}")
+    try:
+        folder.rename(doomed)
+    except FileNotFoundError:  # another process was first
+        return
+    for name in FILES:
+        (doomed / name).unlink(missing_ok=True)
+    with suppress(OSError):  # something was put into it since
+        doomed.rmdir()
