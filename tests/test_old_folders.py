@@ -45,7 +45,7 @@ def same_predictions(new, old, tolerance):
 def test_a_table_model_of_0_1_0_keeps_its_predictions(tmp_path):
     out, folder = tmp_path / "scores.csv", FIXTURES / "0.1.0" / "table"
     main(["predict", str(folder), str(TABLES / "mixed.csv"), "--out", str(out)])
-    assert same_predictions(out, folder.with_suffix(".csv"), 1e-4) == 600
+    assert same_predictions(out, folder.with_suffix(".csv"), 1e-5) == 600
 
 
 OF_TABLES = {
