@@ -118,13 +118,16 @@ def with_a_table(folder):
 @pytest.mark.parametrize(
     ("make", "named"),
     [
-        (downloads, "holds customers.csv, thesis, which is no part of a model folder"),
-        (checksums_alone, "holds SHA256SUMS, which nnpu did not write"),
-        (another_model, "holds config.json, model.safetensors, which nnpu did not write"),
-        (linked_weights, "holds report.html, which is no part of a model folder"),
-        (folder_of_our_name, "holds log.jsonl, which is no part of a model folder"),
-        (with_notes, "holds notes.md, which is no part of a model folder"),
-        (with_a_table, "holds t.csv, which is no part of a model folder"),
+        (downloads, "it holds customers.csv and thesis, which nnpu did not write"),
+        (checksums_alone, "it holds SHA256SUMS, but not the config.json of an nnpu model"),
+        (
+            another_model,
+            "it holds config.json and model.safetensors, but not the",
+        ),
+        (linked_weights, "it holds report.html, which nnpu did not write"),
+        (folder_of_our_name, "it holds log.jsonl, which nnpu did not write"),
+        (with_notes, "it holds notes.md, which nnpu did not write"),
+        (with_a_table, "it holds t.csv, which nnpu did not write"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -241,14 +244,22 @@ def test_what_is_put_into_the_folder_at_the_last_moment_is_kept(tmp_path, monkey
         return whole(self, other)
 
     monkeypatch.setattr(Path, "rename", rename)
-    with pytest.warns(UserWarning, match=r"late\.md was in .*model when it was replaced"):
+    with pytest.warns(UserWarning, match=r"model held late\.md when it was replaced"):
         clf.save(target)
     monkeypatch.undo()
     assert sorted(path.name for path in target.iterdir()) == sorted(FILES[:3])
     assert (tmp_path / ".nnpu-tmp-old-model" / "late.md").read_text() == "x"
-    with pytest.raises(InputError, match=r"nnpu-tmp-old-model holds late\.md"):
+    with pytest.raises(InputError, match=r"old-model cannot be replaced .* holds late\.md"):
         clf.save(target)
     assert (tmp_path / ".nnpu-tmp-old-model" / "late.md").read_text() == "x"
+
+
+@pytest.mark.parametrize("name", ["config.json", "../diary.md", "notes.md"])
+def test_a_note_goes_nowhere_but_where_notes_go(name, table, model, tmp_path):
+    before = tree(tmp_path)
+    with pytest.raises(nnpu.parameters.ParameterError, match="The 'notes' parameter of save"):
+        nnpu.load(model).save(model, notes={name: "x"})
+    assert tree(tmp_path) == before
 
 
 # Outputs that are inputs.
@@ -380,10 +391,10 @@ def test_a_file_is_written_through_a_link(tmp_path):
 def test_a_model_that_was_set_aside_is_used_with_a_word(table, model, tmp_path, capsys):
     """As after a kill between the two renames; or after somebody removed the folder since."""
     model.rename(tmp_path / ".nnpu-tmp-old-model")
-    with pytest.warns(UserWarning, match="replacing the model was interrupted"):
+    with pytest.warns(UserWarning, match="its replacement was interrupted"):
         nnpu.load(model)
     main(["predict", str(model), str(table), "--out", str(tmp_path / "p.csv")])
-    assert "replacing the model was interrupted" in capsys.readouterr().err
+    assert "its replacement was interrupted" in capsys.readouterr().err
     main(["fit", str(table), *QUICK, "--out", str(model)])
     with warnings.catch_warnings():
         warnings.simplefilter("error")

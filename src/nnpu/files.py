@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["TEMPORARY_PREFIX", "atomic_path", "partial_folder", "sync", "write_text"]
+__all__ = [
+    "TEMPORARY_PREFIX",
+    "atomic_path",
+    "partial_folder",
+    "sync",
+    "temporary_beside",
+    "write_text",
+]
 
 TEMPORARY_PREFIX = ".nnpu-tmp-"
 _REFUSED = {errno.EACCES, errno.EBADF, errno.EINVAL, errno.ENOTSUP, errno.EPERM}
@@ -30,6 +37,17 @@ def partial_folder(target: str | os.PathLike[str]) -> Path:
     """
     path = Path(target)
     return path.with_name(path.name + ".partial")
+
+
+def temporary_beside(path: Path) -> Path:
+    """Return a path in the same folder that nobody else uses; its suffix is that of `path`.
+
+    Writers such as matplotlib and NumPy choose the format by the suffix.
+
+    >>> temporary_beside(Path("tables/scores.csv.gz")).suffixes
+    ['.csv', '.gz']
+    """
+    return path.with_name(f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{''.join(path.suffixes)}")
 
 
 def sync(path: Path) -> None:
@@ -68,10 +86,9 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
-    # The suffix stays: writers (matplotlib, NumPy) choose the format by it. The body makes the
-    # file, so that its permissions are those of any new file and an absent one means "nothing".
-    unique = f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
-    temporary = target.with_name(unique + "".join(target.suffixes))
+    # The body makes the file, so that its permissions are those of any new file and an absent one
+    # means "nothing".
+    temporary = temporary_beside(target)
     try:
         yield temporary
         if temporary.exists():

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 import time
 import warnings
 from contextlib import suppress
 from pathlib import Path
 
-from nnpu.files import TEMPORARY_PREFIX, sync
+from nnpu.files import TEMPORARY_PREFIX, sync, temporary_beside
 from nnpu.parameters import InputError
 
 __all__ = [
     "CONFIG",
     "FILES",
+    "LOG",
     "NOTES",
+    "REPORT",
+    "RUN",
     "SUMS",
     "WEIGHTS",
     "check_target",
@@ -31,7 +33,8 @@ __all__ = [
 ]
 
 WEIGHTS, CONFIG, SUMS = "model.safetensors", "config.json", "SHA256SUMS"
-NOTES = ("report.html", "run.toml", "log.jsonl")  # for people; loading does not read them
+REPORT, RUN, LOG = "report.html", "run.toml", "log.jsonl"
+NOTES = (REPORT, RUN, LOG)  # for people; loading does not read them
 FILES = (WEIGHTS, CONFIG, SUMS, *NOTES)
 
 _MARK = b'"format": "nnpu-model"'  # near the top of our configuration
@@ -54,8 +57,8 @@ def check_target(folder: str | os.PathLike[str]) -> Path:
     >>> _ = (place / "thesis.tex").write_text("...")
     >>> check_target(place)
     Traceback (most recent call last):
-    nnpu.parameters.InputError: ... holds thesis.tex, which is no part of a model folder, and a
-    model folder is replaced as a whole. Choose another folder, or move that elsewhere.
+    nnpu.parameters.InputError: ... cannot be replaced by a model: it holds thesis.tex, which nnpu
+    did not write. Choose another folder, or move that elsewhere.
     """
     target = Path(os.path.realpath(folder))
     for _ in range(25):  # another writer may be replacing it between two looks
@@ -74,8 +77,8 @@ def find(folder: str | os.PathLike[str]) -> Path:
     place = _place(folder)
     if place != Path(folder):
         warnings.warn(
-            f"{folder} is not there, but {place} is: replacing the model was interrupted. The "
-            f"model from before is used. Rename {place.name} to keep it, or remove it.",
+            f"{folder} is missing: its replacement was interrupted. The previous model is used, "
+            f"from {place}. Rename that folder to keep it, or delete it.",
             UserWarning,
             stacklevel=2,
         )
@@ -122,7 +125,7 @@ def replace(new: Path, target: Path) -> None:
     _remove(old)
     if foreign := _foreign(old):  # put there after `check_target` had looked
         warnings.warn(
-            f"{_listed(foreign)} was in {target} when it was replaced, and is now in {old}.",
+            f"{target} held {_listed(foreign)} when it was replaced. That is in {old} now.",
             UserWarning,
             stacklevel=2,
         )
@@ -146,14 +149,14 @@ def _in_the_way(folder: Path) -> str:
     foreign = _foreign(folder)
     if foreign:
         return (
-            f"{folder} holds {_listed(foreign)}, which is no part of a model folder, and a model "
-            "folder is replaced as a whole. Choose another folder, or move that elsewhere."
+            f"{folder} cannot be replaced by a model: it holds {_listed(foreign)}, which nnpu did "
+            "not write. Choose another folder, or move that elsewhere."
         )
     names = _names(folder)
     if names and not _is_ours(folder):
         return (
-            f"{folder} holds {_listed(names)}, which nnpu did not write: no {CONFIG} there "
-            "describes an nnpu model. Choose another folder, or remove this one."
+            f"{folder} cannot be replaced by a model: it holds {_listed(names)}, but not the "
+            f"{CONFIG} of an nnpu model. Choose another folder, or delete this one."
         )
     return ""
 
@@ -194,8 +197,8 @@ def _is_ours(folder: Path) -> bool:
 
 
 def _listed(names: list[str]) -> str:
-    shown = ", ".join(name[:60] for name in names[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
+    *others, last = names if len(names) <= 3 else [*names[:3], f"{len(names) - 3} more"]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _remove(folder: Path) -> None:
@@ -205,7 +208,7 @@ def _remove(folder: Path) -> None:
     """
     if not folder.is_dir() or _foreign(folder) or not (_is_ours(folder) or not _names(folder)):
         return
-    doomed = folder.with_name(f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}")
+    doomed = temporary_beside(folder)
     try:
         folder.rename(doomed)
     except FileNotFoundError:  # another process was first

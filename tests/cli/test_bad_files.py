@@ -142,7 +142,7 @@ FIT_OPTIONS = [
     (["--config", "wrong.toml"], "wrong.toml: there is no option 'epoch'. Did you mean 'epochs'"),
     (["--config", "broken.toml"], "broken.toml is not TOML"),
     (["--config", "nothing.toml"], "nothing.toml' does not exist"),
-    (["--out", "taken"], r"taken holds diary\.txt, which is no part"),
+    (["--out", "taken"], r"it holds diary\.txt, which nnpu did not"),
     (["--out", "people.csv/model"], "people.csv is not a folder"),
     (["--colour"], "No such option"),
 ]
@@ -238,7 +238,7 @@ def test_predict_refuses_a_wrong_file_and_writes_nothing(tmp_path, capsys, model
     ("out", "message"),
     [
         ("p.xlsx", "written as .csv or .parquet"),
-        ("new.csv", "is the file to read"),
+        ("new.csv", "is an input of this command"),
         ("new.csv/p.csv", "is not a folder"),
     ],
 )

@@ -43,7 +43,7 @@ def test_the_report_may_not_replace_the_table(tmp_path, people, model, capsys, c
     place = [] if command == "fit" else [str(model)]
     with pytest.raises(SystemExit):
         main([command, *place, str(data), "--label", "label", "--report", str(data)])
-    assert "is the file to read; choose another --report" in capsys.readouterr().err
+    assert "would be overwritten; choose another --report" in capsys.readouterr().err
     assert data.read_bytes() == before
 
 

@@ -96,7 +96,7 @@ def test_answers_are_never_overwritten_and_go_into_the_report(fitted, tmp_path, 
     review(folder, "--rows", 30, "--out", sheet)  # nothing is answered yet
     fill(sheet, truth)
     answered = sheet.read_bytes()
-    for more, why in (([], "holds answers"), (["--answers", sheet], "is the file to read")):
+    for more, why in (([], "holds answers"), (["--answers", sheet], "would be overwritten")):
         with pytest.raises(SystemExit) as stopped:
             review(folder, *more, "--rows", 20, "--out", sheet)
         assert stopped.value.code == 2

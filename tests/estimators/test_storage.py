@@ -181,7 +181,7 @@ def test_a_model_folder_is_replaced_and_any_other_left_alone(fitted, folder, sam
     mine = tmp_path / "precious"
     mine.mkdir()
     (mine / "thesis.tex").write_text("x")
-    with pytest.raises(InputError, match=r"holds thesis\.tex, which is no part of a model folder"):
+    with pytest.raises(InputError, match=r"holds thesis\.tex, which nnpu did not write"):
         fitted.save(mine)
     with pytest.raises(InputError, match="exists and is not a folder"):
         fitted.save(mine / "thesis.tex")

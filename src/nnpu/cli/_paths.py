@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from nnpu.model_folder import CONFIG, NOTES, SUMS, WEIGHTS, check_target, is_there
+from nnpu.model_folder import CONFIG, REPORT, RUN, SUMS, WEIGHTS, check_target, is_there
 from nnpu.parameters import InputError
 
 __all__ = ["Command", "ModelOut", "Result", "Source", "also_read"]
@@ -115,16 +115,19 @@ def _check_apart(output: _Output, source: Path) -> None:
         return
     path, real, place = output.path, _real(output.path), _real(source)
     if path.exists() and path.samefile(source):
-        raise InputError(f"{path} is the file to read; choose another {output.option}.")
+        raise InputError(
+            f"{path} is an input of this command and would be overwritten; choose another "
+            f"{output.option}."
+        )
     if source.is_dir() and not output.is_folder and real.is_relative_to(place):
         raise InputError(
-            f"{path} is in the folder to read, {source}; choose another {output.option}."
+            f"{path} is in {source}, an input of this command; choose another {output.option}."
         )
     # A fit may be repeated by the configuration that it left in the folder.
-    if output.is_folder and place.is_relative_to(real) and place != real / "run.toml":
+    if output.is_folder and place.is_relative_to(real) and place != real / RUN:
         raise InputError(
-            f"{source} is to be read, and is in {path}, which would be replaced; choose another "
-            f"{output.option}."
+            f"{source} is an input of this command and in {path}, which would be replaced; choose "
+            f"another {output.option}."
         )
 
 
@@ -139,9 +142,9 @@ def _check_distinct(outputs: list[_Output]) -> None:
                 )
             place = _real(file.path)
             inside = folder.is_folder and place.is_relative_to(_real(folder.path))
-            if inside and place != _real(folder.path) / NOTES[0]:
+            if inside and place != _real(folder.path) / REPORT:
                 raise InputError(
-                    f"{file.path} is in the model folder, where the report is {NOTES[0]}; choose "
+                    f"{file.path} is in the model folder, where only {REPORT} can go; choose "
                     f"another {file.option}."
                 )
 

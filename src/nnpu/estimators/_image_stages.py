@@ -27,11 +27,10 @@ from nnpu.parameters import InputError
 from nnpu.risk import Terms
 from nnpu.training import Training, TrainingSample, predict_scores, train
 from nnpu.training.batches import BatchPlan, derive_seed
-from nnpu.training.checkpoint import CheckpointFolder, check_checkpoints
+from nnpu.training.checkpoint import CheckpointFolder
 from nnpu.training.seeds import seeded
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable
 
     from numpy.typing import NDArray
@@ -43,17 +42,17 @@ if TYPE_CHECKING:
     from nnpu.training._run import History
 
 __all__ = [
+    "RUNS",
     "STAGES",
     "Folds",
     "HeldOut",
     "Plan",
     "Stages",
     "budget",
-    "check_stages",
 ]
 
 STAGES = ("apart", "half", "first", "second")
-_RUNS = ("apart-0", "apart-1", "half-0", "half-1", "first", "second")  # a network each
+RUNS = ("apart-0", "apart-1", "half-0", "half-1", "first", "second")  # a network each
 _BATCH = 256
 _LR, _DECAY = 3e-3, 5e-4
 _POSITIVES = 64  # labelled images that every batch of the first stage holds, if there are as many
@@ -61,11 +60,6 @@ _STATISTICS = 20  # batches that batch norm is measured on anew
 _FOLDS = 10
 _PAUSE = 5.0  # seconds between two lines of progress
 _LEAST = 4
-
-
-def check_stages(checkpoint: str | os.PathLike[str]) -> None:
-    """Raise `InputError` if the folder for checkpoints holds anything else."""
-    check_checkpoints(checkpoint, _RUNS)
 
 
 class Plan(NamedTuple):
@@ -239,7 +233,7 @@ class Stages:
         """Remove the checkpoints, and the folder if nothing else is in it."""
         if self.checkpoint is None or not Path(self.checkpoint).is_dir():
             return
-        for run in _RUNS:
+        for run in RUNS:
             if (Path(self.checkpoint) / run).is_dir():
                 with CheckpointFolder(Path(self.checkpoint) / run) as folder:
                     folder.remove()

@@ -15,13 +15,14 @@ from nnpu.data.vectors import as_array
 from nnpu.estimators import loading, threshold_choice
 from nnpu.estimators._image_network import ImageNet, augmentation, channel_scale, moves
 from nnpu.estimators._image_rows import ImageFormat, open_images
-from nnpu.estimators._image_stages import Stages, budget, check_stages
+from nnpu.estimators._image_stages import RUNS, Stages, budget
 from nnpu.estimators._weights import arrays_of, weights_for
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.untrusted import check_history
 from nnpu.parameters import InputError, ParameterError, check_choice, check_count, shown
 from nnpu.prior import estimate_prior
 from nnpu.training import predict_scores
+from nnpu.training.checkpoint import check_checkpoints
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -187,7 +188,7 @@ class ImagePU(BasePUClassifier):
                 "by groups."
             )
         if self.checkpoint is not None:
-            check_stages(self.checkpoint)
+            check_checkpoints(self.checkpoint, RUNS)
         plan = budget(len(codes), self.epochs)
         passes = plan.passes(auto=self.prior == "auto")
         _, height, width = self.image_shape_

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +15,10 @@ import numpy as np
 import safetensors.numpy
 
 from nnpu import __version__, model_folder
-from nnpu.files import TEMPORARY_PREFIX, sync
+from nnpu.files import sync, temporary_beside
 from nnpu.launch import is_first
 from nnpu.model_folder import CONFIG, SUMS, WEIGHTS
-from nnpu.parameters import InputError
+from nnpu.parameters import InputError, check_choice
 
 if TYPE_CHECKING:
     import os
@@ -57,8 +56,11 @@ def save(
     table, arrays : mapping, optional
         What `nnpu.TablePU` keeps beside its classifier: plain values and arrays.
     notes : mapping of str to str, optional
-        Further text files by name, of `nnpu.model_folder.NOTES`: loading does not read them.
+        Text files for people, which loading does not read: any of ``report.html``, ``run.toml``
+        and ``log.jsonl``.
     """
+    for name in notes or {}:
+        check_choice("notes", name, "save", model_folder.NOTES)
     tensors, fitted = classifier._state()
     config = {
         "format": "nnpu-model",
@@ -76,7 +78,7 @@ def save(
     if not is_first():
         return Path(folder)
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}")
+    temporary = temporary_beside(target)
     temporary.mkdir()
     try:
         _write(temporary / WEIGHTS, safetensors.numpy.save(_contiguous(tensors)))

@@ -102,7 +102,7 @@ def check_out(out: Path, data: Path) -> None:
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"{out}: predictions are written as .csv or .parquet; change --out.")
     if out.exists() and (out.is_dir() or out.samefile(data)):
-        raise InputError(f"{out} is the file to read, or a folder; choose another --out.")
+        raise InputError(f"{out} is an input of this command, or a folder; choose another --out.")
 
 
 def _record_batch(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from nnpu.estimators.evaluation import prior_interval
 from nnpu.files import partial_folder
 from nnpu.launch import is_first, of_torchrun
+from nnpu.model_folder import LOG, REPORT, RUN
 from nnpu.parameters import InputError, ParameterError
 from nnpu.table._messages import OUR_COLUMNS
 from nnpu.table.named_models import named_model
@@ -51,9 +52,10 @@ def model_for(
         The column of image files, if there is one, and the side they are resized to.
     """
     if images is not None and name is None and parallel == "global":
-        from nnpu.estimators._image_stages import check_stages
+        from nnpu.estimators._image_stages import RUNS
+        from nnpu.training.checkpoint import check_checkpoints
 
-        check_stages(partial_folder(out))
+        check_checkpoints(partial_folder(out), RUNS)
         how = {"epochs": epochs or "auto", "checkpoint": partial_folder(out)}
         yield named_model("images", size=(image_size,) * 2 if image_size else None, **how)
         return
@@ -127,9 +129,9 @@ def fit_to_folder(
     with _explaining_interrupts(job, out):
         job.fit(data, label, answers=list(answers) or None)
         result = _result(job, data, out, report, command)
-        notes = {"log.jsonl": _log(job)} | ({"run.toml": config} if config else {})
+        notes = {LOG: _log(job)} | ({RUN: config} if config else {})
         job.save(out, notes=notes)
-    _write_report(job, data, report or out / "report.html", command)
+    _write_report(job, data, report or out / REPORT, command)
     return result
 
 
@@ -164,7 +166,7 @@ def _result(
         "prior": prior,
         "labels": None if test is None else asdict(test),
         "held_out": found,
-        "report": str(report or out / "report.html"),
+        "report": str(report or out / REPORT),
         "command": command,
     }
 

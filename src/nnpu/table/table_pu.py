@@ -288,9 +288,10 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Parameters
         ----------
         folder : path-like
-            A new folder, or one with a model in it, which is replaced.
+            A new folder, or one with a model and nothing else in it, which is replaced as a whole.
         notes : mapping of str to str, optional
-            Further text files by name, for people: loading does not read them.
+            Text files for people, which loading does not read: any of ``report.html``,
+            ``run.toml`` and ``log.jsonl``.
         """
         from nnpu.table.saving import stored
 
