@@ -142,7 +142,7 @@ def test_an_interrupted_run_does_not_take_anothers_checkpoint_for_its_own(
             with pytest.raises(SystemExit) as stopped:
                 main([*fit, *options])
             assert stopped.value.code == 130
-            assert "Nothing was written" in capsys.readouterr().err
+            assert "No model was written" in capsys.readouterr().err
     finally:
         live.release()
 

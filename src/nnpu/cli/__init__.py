@@ -23,7 +23,7 @@ __all__ = ["main"]
 
 # In the order in which `nnpu --help` lists them: the module nnpu.cli.NAME holds a command NAME.
 _COMMANDS = {
-    "demo": "Train PN, uPU and nnPU on handwritten digits and show what happens.",
+    "demo": "Fit a model to a bundled table and write its report, in seconds.",
     "fit": "Learn from a table with labelled positives and unlabelled rows.",
     "predict": "Score every row of a table with a fitted model.",
     "evaluate": "Judge a fitted model without true labels.",

@@ -1,7 +1,8 @@
 """What a command reads and writes: no output may be one of its inputs, nor another output.
 
-A command's paths have one of three types: `Source` is read, `Result` is a file that is written,
-`ModelOut` a model folder that is replaced. `Command` checks them before anything else is done.
+A command's paths have one of four types: `Source` is read, `Result` is a file that is written,
+`ModelOut` a model folder that is replaced, `ResultFolder` a folder in which several are written.
+`Command` checks them before anything else is done.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import click
 from nnpu.model_folder import CONFIG, REPORT, RUN, SUMS, WEIGHTS, check_target, is_there
 from nnpu.parameters import InputError
 
-__all__ = ["Command", "ModelOut", "Result", "Source", "also_read"]
+__all__ = ["Command", "ModelOut", "Result", "ResultFolder", "Source", "also_read"]
 
 _ALSO_READ = "nnpu.also_read"  # the key in click's context of inputs that are no parameters
 
@@ -38,6 +39,14 @@ class Result(click.Path):
 
 class ModelOut(Result):
     """A model folder that is written."""
+
+
+class ResultFolder(Result):
+    """A folder in which `files` and the model folder `model` are written, by these names."""
+
+    def __init__(self, *, files: tuple[str, ...], model: str) -> None:
+        super().__init__(file_okay=False)
+        self.files, self.model = files, model
 
 
 class _Output(NamedTuple):
@@ -96,6 +105,9 @@ def _paths(context: click.Context) -> tuple[list[_Input], list[_Output]]:
             kind, option = parameter.type, parameter.opts[-1]
             if isinstance(kind, Source):
                 inputs.append(_Input(path, kind.model))
+            elif isinstance(kind, ResultFolder):
+                outputs += [_Output(option, path / name, False) for name in kind.files]
+                outputs.append(_Output(option, path / kind.model, True))
             elif isinstance(kind, Result):
                 is_folder = isinstance(kind, ModelOut)
                 files = _pictures(path) if kind.pictures else [path]

@@ -1,137 +1,204 @@
-"""``nnpu demo``: PN, uPU and nnPU on handwritten digits."""
+"""``nnpu demo``: the main job on the bundled table, and what to look at in its report."""
 
 from __future__ import annotations
 
+import csv
+import io
+import os
+import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from nnpu import __version__
-from nnpu.cli._output import draw
-from nnpu.cli._paths import Command
-from nnpu.cli._shared import report_option, seed_option
+from nnpu.cli._output import show
+from nnpu.cli._paths import Command, ResultFolder
+from nnpu.cli._runs import repeating
+from nnpu.cli._shared import json_option, printed_warnings
+from nnpu.parameters import InputError
+from nnpu.terminal import status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from nnpu.paper.results import Row
-    from nnpu.report import Panel
-    from nnpu.report.html import Page
+    from nnpu.table import TablePU
 
 __all__ = ["demo"]
 
-_WHAT_WAS_DONE = """\
-Even digits are the positives. PN learned from 100 positives and 50 negatives; uPU and nnPU from
-the same 100 positives and 1,247 digits without a label."""
-_OVERFITTED = """\
-uPU drove its training risk below zero, which no true risk can be: it overfits. nnPU does not let
-it."""
-_NOT_YET = """\
-uPU's training risk has not gone below zero in so few epochs; the default of 100 shows it."""
-_CURVES = """\
-Solid: the risk on test data, with their true labels. Dashed: the risk on the training data, as each
-method estimates it."""
-_INSIDE = """\
-r is the estimated cost of false alarms. Its true value cannot be negative. Where r falls below zero
-on a batch, uPU goes on; nnPU takes a step back along r, and stays close to zero."""
+_TABLE, _PREDICTIONS, _REPORT, _MODEL = "demo.csv", "predictions.csv", "report.html", "model"
+_LABEL = "known"
+_HEAD = 4096  # bytes of a file in which its mark is looked for
+_MARKS = {  # by which the files of an earlier demo are recognised
+    _PREDICTIONS: b'id,score,probability,prediction\n"T000",',
+    _REPORT: b"<title>Report: demo.csv</title>",
+}
+_LOOK_AT = """\
+Look at these parts of it:
+  In short                what was learned, how good it is, what to do next
+  Rows to look at first   the unlabelled tumours that are most likely malignant
+  Choose a threshold      a slider: what another threshold would do
+  The share of positives  what would change if that share were different"""
+_BY_HAND = "The same by hand; evaluate is for rows that the model was not fitted to:"
+_YOUR_OWN = "Your own table: nnpu fit FILE.csv --label COLUMN"
 
 
 @click.command(cls=Command)
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False, writable=True),
+    type=ResultFolder(files=(_TABLE, _PREDICTIONS, _REPORT), model=_MODEL),
     default=Path("nnpu-demo"),
     show_default=True,
-    help="Folder for the picture, the table and the report.",
+    help="Folder for demo.csv, predictions.csv, report.html and model. Those of an earlier demo "
+    "are replaced; other files of these names are refused.",
 )
-@click.option("--epochs", type=click.IntRange(min=1), help="Passes over the data.  [default: 100]")
-@seed_option
-@report_option("report.html in that folder")
-@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
-def demo(out: Path, epochs: int | None, seed: int, report: Path | None, as_json: bool) -> None:
-    """Train PN, uPU and nnPU on handwritten digits and show what happens."""
-    import json
+@json_option
+def demo(out: Path, as_json: bool) -> None:
+    """Fit a model to a bundled table and write its report, in seconds.
 
-    from nnpu.paper.presets import DEMO
-    from nnpu.paper.results import write_results
-    from nnpu.paper.runner import ExperimentRun, run_one
-    from nnpu.report import mean_and_spread, risk_panel, save_figure
-
-    out.mkdir(parents=True, exist_ok=True)  # fails now rather than after the training
-    setting = DEMO.shortened(epochs=epochs)
-    rows = []
-    for method in setting.methods:
-        if not as_json:
-            click.echo(f"{method.name}:", err=True)
-        rows += run_one(ExperimentRun(setting, method, 0, seed), verbose=int(not as_json))
-    names = [method.name for method in setting.methods]
-    table = write_results(out / "demo.csv", rows)
-    panels = [
-        risk_panel(rows, names, "Risk of the surrogate loss"),
-        risk_panel(rows, names, "Risk of the zero-one loss (error)", loss="zero_one"),
+    The table holds measurements of 569 breast tumours. 96 of the malignant ones are labelled; the
+    model has to find the others. The output ends with the commands that do the same by hand.
+    """
+    text = _table_text()
+    _check_ours(out, text)
+    table, predictions, report, model = files = [
+        out / name for name in (_TABLE, _PREDICTIONS, _REPORT, _MODEL)
     ]
-    pictures = draw(save_figure, panels, out / "demo")
+    options = [str(table), "--label", _LABEL, "--out", str(model), "--report", str(report)]
+    commands = [
+        ["nnpu", "fit", *options],
+        ["nnpu", "predict", str(model), str(table), "--out", str(predictions)],
+        ["nnpu", "evaluate", str(model), str(table), "--label", _LABEL],
+    ]
+    with printed_warnings():
+        job = _fit(text, table, model, report, options)
+        _predict(model, table, predictions)
+    found = _compared(job, predictions)
+    typed = [shlex.join(command) for command in commands]
+    result = {**found, "files": [str(path) for path in files], "commands": typed}
+    page = f"Report: {report} (opens in a browser)"
+    show(result, [*_lines(found), page, _LOOK_AT, _BY_HAND], as_json=as_json)
+    if not as_json:  # whole lines, to be copied
+        click.echo("\n".join([*(f"  {command}" for command in typed), _YOUR_OWN]))
 
-    def last(name: str, curve: str) -> float:
-        return float(mean_and_spread(rows, name, curve)[1][-1])
 
-    results = {
-        name: {
-            "training_risk": last(name, "train_risk"),
-            "test_risk": last(name, "test_risk"),
-            "test_error": last(name, "test_zero_one"),
-        }
-        for name in names
+def _table_text() -> bytes:
+    """Return the bundled table as CSV."""
+    from nnpu.data import example_table
+
+    table, stream = example_table(), io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(table.column_names)
+    writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    return stream.getvalue().encode()
+
+
+def _check_ours(out: Path, text: bytes) -> None:
+    """Raise `InputError` if the demo would replace anything but an earlier demo."""
+    names = [
+        name for name in (_TABLE, _PREDICTIONS, _REPORT, _MODEL) if os.path.lexists(out / name)
+    ]
+    for name in names:
+        # The demo writes the table first: without it, the other files are not ours.
+        if _TABLE not in names or not _is_ours(out / name, text):
+            raise InputError(
+                f"{out / name} is not from an earlier demo and would be replaced; choose another "
+                "--out, or move it elsewhere."
+            )
+
+
+def _is_ours(path: Path, text: bytes) -> bool:
+    """Return whether an earlier demo may have written this; a link is never ours."""
+    if path.is_symlink():
+        return False
+    if path.name == _MODEL:
+        return True  # `Command` has looked into it
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        if path.name == _TABLE:
+            return stream.read(len(text) + 1) == text
+        return _MARKS[path.name] in stream.read(_HEAD)
+
+
+def _fit(text: bytes, table: Path, model: Path, report: Path, options: list[str]) -> TablePU:
+    """Write the table, then do what ``nnpu fit`` does with these options."""
+    from nnpu.cli.fit import fit
+    from nnpu.files import atomic_path
+    from nnpu.table import TablePU
+    from nnpu.table.run import fit_to_folder
+
+    with atomic_path(table) as temporary:
+        temporary.write_bytes(text)
+    status(f"Fitting a model to {table} ...")
+    job = TablePU()
+    again: dict[str, Any] = repeating(fit.make_context("fit", options))
+    fit_to_folder(job, table, _LABEL, model, report=report, **again)
+    return job
+
+
+def _predict(model: Path, table: Path, predictions: Path) -> None:
+    from nnpu.table import load_table, write_predictions
+
+    write_predictions(load_table(model), table, predictions)
+
+
+def _compared(job: TablePU, predictions: Path) -> dict[str, Any]:
+    """Return what the model says about the unlabelled rows, and what is true."""
+    import numpy as np
+    from sklearn.datasets import load_breast_cancer
+
+    from nnpu.data import example_table
+    from nnpu.estimators.evaluation import prior_interval
+    from nnpu.table.holdout import set_aside
+
+    malignant = load_breast_cancer().target == 0
+    s = example_table()[_LABEL].fill_null(0).to_numpy()
+    with predictions.open(newline="", encoding="utf-8") as stream:
+        flagged = np.array([row["prediction"] == "1" for row in csv.DictReader(stream)])
+    unlabelled, aside = s == 0, set_aside(s, job.holdout, job.random_state)
+    prior = prior_interval(job.classifier_)._asdict()
+    return {
+        "rows": len(s),
+        "labelled": int(s.sum()),
+        "unlabelled": int(unlabelled.sum()),
+        "flagged": int((unlabelled & flagged).sum()),
+        "hidden": {name: round(share * len(s)) - int(s.sum()) for name, share in prior.items()},
+        "held_out": None if job.holdout_ is None else job.holdout_.to_json(),
+        "truth": {
+            "flagged": int((unlabelled & flagged & malignant).sum()),
+            "hidden": int((unlabelled & malignant).sum()),
+            "precision": float(malignant[aside & flagged].mean()),
+            "recall": float(flagged[aside & malignant].mean()),
+        },
     }
-    seen = _OVERFITTED if results["uPU"]["training_risk"] < 0 else _NOT_YET
-    page = _page(rows, panels, results, seen).save(report or out / "report.html")
-    files = [str(path) for path in (*pictures, table, page)]
-    if as_json:
-        click.echo(json.dumps({"methods": results, "files": files}))
-        return
-    click.echo(f"\n{'':6}{'training risk':>15}{'test risk':>12}{'test error':>12}")
-    for name, result in results.items():
-        click.echo(
-            f"{name:6}{result['training_risk']:>15.3f}{result['test_risk']:>12.3f}"
-            f"{result['test_error']:>12.1%}"
-        )
-    click.echo(f"\n{_WHAT_WAS_DONE}\n{seen}\n\nFiles: {', '.join(files)}")
 
 
-def _page(
-    rows: Sequence[Row],
-    panels: Sequence[Panel],
-    results: Mapping[str, Mapping[str, float]],
-    seen: str,
-) -> Page:
-    """The report: results, curves, and what nnPU did to its gradient."""
-    from nnpu.paper.page_sections import panels_section, results_section
-    from nnpu.report import curve_panel
-    from nnpu.report.html import Page
-
-    cells = [
-        [
-            name,
-            f"{found['training_risk']:.3f}",
-            f"{found['test_risk']:.3f}",
-            f"{100 * found['test_error']:.1f} %",
-        ]
-        for name, found in results.items()
+def _lines(found: Mapping[str, Any]) -> list[str]:
+    truth, aside = found["truth"], found["held_out"]
+    return [
+        f"Table: {found['rows']} breast tumours, {found['labelled']} labelled malignant, "
+        f"{found['unlabelled']} unlabelled.",
+        f"The model flags {found['flagged']} of the unlabelled tumours; {truth['flagged']} of them "
+        "are malignant.",
+        "Its estimates, and the truth, which it never saw:",
+        _row("", "estimate", "90 % interval", "truth"),
+        _compare("malignant among the unlabelled", found["hidden"], truth["hidden"], "d"),
+        *(
+            _compare(
+                f"{name} on {aside['rows']} rows set aside",
+                aside["metrics"][f"pu_{name}"],
+                truth[name],
+                ".2f",
+            )
+            for name in ("precision", "recall")
+        ),
     ]
-    head = ["Method", "Training risk", "Test risk", "Test error"]
-    names = list(results)
-    inside = [
-        curve_panel(rows, names[1:], "train_negative", "r on the training data", "r"),
-        curve_panel(rows, names[1:], "corrected", "Steps with r below 0", "share of the steps"),
-    ]
-    return Page(
-        "PN, uPU and nnPU on handwritten digits",
-        "What nnpu demo trained, and what it shows.",
-        [
-            results_section("At the end of the training", head, cells, [_WHAT_WAS_DONE, seen]),
-            panels_section("curves", "The risks", panels, [_CURVES]),
-            panels_section("inside", "What nnPU does", inside, [_INSIDE]),
-        ],
-        f"nnpu {__version__}: nnpu demo",
-    )
+
+
+def _compare(name: str, estimate: Mapping[str, float], truth: float, how: str) -> str:
+    value, low, high = (format(estimate[key], how) for key in ("value", "low", "high"))
+    return _row(name, value, f"{low} to {high}", format(truth, how))
+
+
+def _row(name: str, value: str, limits: str, truth: str) -> str:
+    return f"  {name:33}{value:>8}   {limits:13}{truth:>8}"

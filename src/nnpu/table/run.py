@@ -196,7 +196,7 @@ def _explaining_interrupts(job: TablePU, out: Path) -> Iterator[None]:
         kept = (
             f"The training so far is in {partial_folder(out)}; the same command resumes it."
             if _has_checkpoint(job, partial_folder(out))
-            else "Nothing was written; the same command starts again."
+            else "No model was written; the same command starts again."
         )
         raise KeyboardInterrupt(f"Interrupted. {kept}") from error
 
