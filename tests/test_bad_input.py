@@ -1148,7 +1148,6 @@ COMMAND_ROWS = rows(
     ),
     ("reproduce figure 9", command("reproduce", "figure9"), E, "figure9"),
     ("bench nothing", command("bench", "speed"), E, "'NAME' parameter of nnpu bench"),
-    ("demo of no epoch", command("demo", "--epochs", "0"), E, "--epochs"),
     ("demo into a file", command("demo", "--out", "{file}"), E, "is a file"),
 )
 

@@ -127,7 +127,7 @@ def test_a_module_imports_only_from_rooms_before_its_own(path):
 
 @pytest.mark.parametrize("path", MODULES, ids=dotted)
 def test_only_its_commands_import_the_paper_at_module_level(path):
-    commands = {"cli.demo", "cli.plan", "cli.reproduce", "cli.bench"}
+    commands = {"cli.plan", "cli.reproduce", "cli.bench"}
     if room(path) != "paper" and dotted(path) not in commands:
         assert imports_of_the_paper(path.read_text(encoding="utf-8")) == []
 

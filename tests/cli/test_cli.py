@@ -53,9 +53,9 @@ def test_the_version_is_the_packages(capsys):
     ("arguments", "message"),
     [
         (["dmeo"], "No such command 'dmeo'"),
-        (["demo", "--epochs", "0"], "'--epochs'"),
-        (["demo", "--epochs", "many"], "'--epochs'"),
-        (["demo", "--seed", "-1"], "'--seed'"),
+        (["fit", "t.csv", "--label", "s", "--epochs", "0"], "'--epochs'"),
+        (["fit", "t.csv", "--label", "s", "--epochs", "many"], "'--epochs'"),
+        (["fit", "t.csv", "--label", "s", "--seed", "-1"], "'--seed'"),
         (["demo", "--nonsense"], "--nonsense"),
         (["demo", "extra"], "extra"),
     ],

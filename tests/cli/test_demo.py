@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -166,6 +167,17 @@ def test_what_it_says_to_look_at_is_in_the_report(shown):
     assert len(headings) == 4
     for heading in headings:
         assert f">{heading}</h2>" in text
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
+def test_the_docs_show_what_it_prints(page, shown):
+    """But for the figures, which may differ on another machine."""
+    text = (Path(__file__).parents[2] / page).read_text("utf-8")
+    promised = re.search(r"^(?:\$ nnpu demo\n)?(Table: .*?)^```$", text, re.MULTILINE | re.DOTALL)[
+        1
+    ]
+    printed = shown.out.replace(str(shown.folder), "nnpu-demo").replace("'", "")
+    assert re.sub(r"[\d.]+", "#", promised).split() == re.sub(r"[\d.]+", "#", printed).split()
 
 
 def test_it_needs_no_torch(shown):

@@ -166,7 +166,7 @@ def test_a_fit_that_its_held_out_rows_cannot_judge_still_has_a_report(tmp_path, 
     assert "no rows could be used to judge it" in (out / "report.html").read_text()
 
 
-@pytest.mark.parametrize("command", ["fit", "evaluate", "demo", "reproduce"])
+@pytest.mark.parametrize("command", ["fit", "evaluate", "reproduce"])
 def test_a_report_that_cannot_be_written_is_refused_before_the_work(
     tmp_path, people, model, capsys, command
 ):
@@ -175,7 +175,6 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(
     arguments = {
         "fit": [str(data), "--label", "label", "--out", str(tmp_path / "m")],
         "evaluate": [str(model), str(data), "--label", "label"],
-        "demo": ["--out", str(tmp_path / "demo")],
         "reproduce": ["table1", "--out", str(tmp_path / "r")],
     }[command]
     with pytest.raises(SystemExit) as status:

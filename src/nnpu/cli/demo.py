@@ -38,7 +38,7 @@ Look at these parts of it:
   Rows to look at first   the unlabelled tumours that are most likely malignant
   Choose a threshold      a slider: what another threshold would do
   The share of positives  what would change if that share were different"""
-_BY_HAND = "The same by hand; evaluate is for rows that the model was not fitted to:"
+_BY_HAND = "The same by hand (evaluate is meant for rows that the fit has not seen):"
 _YOUR_OWN = "Your own table: nnpu fit FILE.csv --label COLUMN"
 
 
