@@ -104,7 +104,7 @@ def test_answers_are_never_overwritten_and_go_into_the_report(fitted, tmp_path, 
     assert sheet.read_bytes() == answered
     with pytest.raises(SystemExit):
         review(folder, "--out", tmp_path / "2.csv", "--report", page)
-    assert "--report shows what answers say" in capsys.readouterr().err
+    assert "--report needs answers" in capsys.readouterr().err
     review(folder, "--answers", sheet, "--report", page, "--json")
     found = capsys.readouterr().out
     json.loads(found[found.index("{") :], parse_constant=pytest.fail)  # no NaN

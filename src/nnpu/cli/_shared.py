@@ -44,13 +44,13 @@ label_option = click.option(
     "--label",
     required=True,
     metavar="COLUMN",
-    help="Column of labels: 1/true/yes, or 0/false/no/empty if unknown.",
+    help="Label column: 1/true/yes for known positives, 0/false/no/empty if unknown.",
 )
 positive_option = click.option(
-    "--positive", metavar="WORD", help="The label of the positives, if it is a word such as fraud."
+    "--positive", metavar="WORD", help="Label that marks a positive, if labels are words."
 )
 _READING = (
-    click.option("--sep", metavar="CHARACTER", help="Separator of columns.  [default: detected]"),
+    click.option("--sep", metavar="CHARACTER", help="Column separator.  [default: detected]"),
     click.option(
         "--decimal", type=click.Choice([".", ","]), help="Decimal mark.  [default: detected]"
     ),
@@ -61,18 +61,18 @@ sampling_option = click.option(
     type=click.Choice(["one-sample", "two-sample"]),
     default="one-sample",
     show_default=True,
-    help="How the labelled rows came about.",
+    help="One table, some of its positives labelled; or positives collected separately.",
 )
-id_option = click.option("--id", metavar="COLUMN", help="Column that names the rows.")
+id_option = click.option("--id", metavar="COLUMN", help="Column of row ids; not used as a feature.")
 drop_option = click.option(
-    "--drop", multiple=True, metavar="COLUMN", help="Exclude a column; repeatable."
+    "--drop", multiple=True, metavar="COLUMN", help="Column to exclude; repeatable."
 )
 seed_option = click.option(
     "--seed",
     type=click.IntRange(min=0, max=2**31 - 1),
     default=0,
     show_default=True,
-    help="The same seed gives the same result.",
+    help="Random seed; the same seed gives the same result.",
 )
 verbose_option = click.option("--verbose", is_flag=True, help="Print when each phase ends.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -84,7 +84,7 @@ def report_option(default: str) -> Callable[[Any], Any]:
         "--report",
         type=Result(dir_okay=False),
         metavar="FILE",
-        help=f"Where to write the report, an HTML page.  [default: {default}]",
+        help=f"HTML report to write.  [default: {default}]",
     )
 
 
@@ -94,14 +94,18 @@ _JOB = (  # the options that `TablePU` takes, by its names
         default="auto",
         show_default=True,
         callback=lambda context, _, text: as_prior(text, f"nnpu {context.info_name}"),
-        help="Share of positives, or auto.",
+        help="Share of positives, such as 0.3; auto estimates it.",
     ),
     sampling_option,
     positive_option,
     id_option,
     drop_option,
-    click.option("--groups", metavar="COLUMN", help="Keep rows of a group together."),
-    click.option("--time", metavar="COLUMN", help="Set the latest rows aside."),
+    click.option(
+        "--groups", metavar="COLUMN", help="Column of groups to keep together, such as patient."
+    ),
+    click.option(
+        "--time", metavar="COLUMN", help="Column that orders the rows; the latest are set aside."
+    ),
     click.option("--images", metavar="COLUMN", help="Column of image files to learn from."),
     seed_option,
 )
@@ -110,15 +114,15 @@ _NETWORK = (
         "--image-size",
         type=click.IntRange(min=5),
         metavar="PIXELS",
-        help="Resize the images to squares of this side.",
+        help="Resize images to squares of this size.",
     ),
-    click.option("--epochs", type=click.IntRange(min=1), help="Passes over the rows."),
+    click.option("--epochs", type=click.IntRange(min=1), help="Training epochs of the network."),
     click.option(
         "--parallel",
         type=click.Choice(["global", "local"]),
         default="global",
         show_default=True,
-        help="What the processes of a torchrun minimise together.",
+        help="Under torchrun: correct the risk of the whole batch, or each process's share.",
     ),
 )
 _MODEL = (
@@ -132,7 +136,7 @@ _MODEL = (
     click.option(
         "--model",
         type=click.Choice(["ensemble", "network", "trees", "linear"]),
-        help="What to fit.  [default: ensemble]",
+        help="Model to fit.  [default: ensemble]",
     ),
 )
 
@@ -142,7 +146,7 @@ _ANSWERS = click.option(
     type=Source(exists=True, dir_okay=False),
     multiple=True,
     metavar="FILE",
-    help="Answered sheets of nnpu review to learn from; repeatable.",
+    help="Answered sheet from nnpu review to learn from; repeatable.",
 )
 
 

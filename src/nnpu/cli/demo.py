@@ -101,8 +101,8 @@ def _check_ours(out: Path, text: bytes) -> None:
         # The demo writes the table first: without it, the other files are not ours.
         if _TABLE not in names or not _is_ours(out / name, text):
             raise InputError(
-                f"{out / name} is not from an earlier demo and would be replaced; choose another "
-                "--out, or move it elsewhere."
+                f"{out / name} would be replaced, but is not from an earlier run of this demo; "
+                "choose another --out, or move it elsewhere."
             )
 
 

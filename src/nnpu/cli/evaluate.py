@@ -33,12 +33,15 @@ __all__ = ["evaluate"]
 @label_option
 @positive_option
 @reading_options
-@report_option("none")
+@report_option("not written")
 @json_option
 def evaluate(
     model_dir: Path, data: Path, label: str, report: Path | None, as_json: bool, **options: Any
 ) -> None:
-    """Judge the model in MODEL_DIR by the labelled and unlabelled rows of DATA."""
+    """Evaluate the model in MODEL_DIR on the labelled and unlabelled rows of DATA.
+
+    Use rows that the model was not fitted to; no true labels are needed.
+    """
     from nnpu.report.verdict import verdict
     from nnpu.table import load_table
     from nnpu.table._messages import CAVEAT

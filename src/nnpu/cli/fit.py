@@ -55,7 +55,7 @@ def fit(
 
     DATA is CSV, Parquet (also a folder of files), Excel, JSON lines, Feather, NPZ or SVMlight; it
     is read into memory. Column types are inferred and reported.
-    In several processes: torchrun --nproc-per-node 2 -m nnpu fit ...
+    To train in several processes: torchrun --nproc-per-node 2 -m nnpu fit ...
     """
     from nnpu.launch import is_first
     from nnpu.table import TablePU

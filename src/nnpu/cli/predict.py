@@ -30,17 +30,17 @@ __all__ = ["predict"]
     type=Result(),
     default=Path("predictions.csv"),
     show_default=True,
-    help="File to write, .csv or .parquet; - is standard output.",
+    help="Output file, .csv or .parquet; - for standard output.",
 )
 @click.option(
     "--escape-formulas",
     is_flag=True,
-    help="Put an apostrophe before ids that a spreadsheet would run as a formula.",
+    help="Add an apostrophe before ids that a spreadsheet would run as formulas.",
 )
 @click.option(
     "--explain",
     is_flag=True,
-    help="Add what each column contributes to the score: why_NAME. Much slower.",
+    help="Add each column's contribution to the score, as why_NAME. Much slower.",
 )
 @reading_options
 @json_option
@@ -55,9 +55,9 @@ def predict(
 ) -> None:
     """Score every row of DATA with the model in MODEL_DIR.
 
-    One row for each row of DATA, in its order: the id column if there is one, score, probability,
-    prediction (1 or 0). CSV and Parquet, a file or a folder of files, are streamed: memory does
-    not grow with the data. DATA may be -, standard input as CSV.
+    Writes one row per row of DATA, in the same order: the id column if there is one, then score,
+    probability and prediction (1 or 0). CSV and Parquet, a file or a folder of files, are
+    streamed: memory does not grow with the data. Use - to read CSV from standard input.
     """
     from nnpu.table import load_table, write_predictions
     from nnpu.table.predictions import check_out

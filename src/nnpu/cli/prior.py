@@ -39,7 +39,7 @@ __all__ = ["prior"]
 @id_option
 @drop_option
 @reading_options
-@click.option("--out", type=Result(pictures=True), help="Write a picture, OUT.png and .svg.")
+@click.option("--out", type=Result(pictures=True), help="Save the plot as OUT.png and OUT.svg.")
 @seed_option
 @verbose_option
 @json_option

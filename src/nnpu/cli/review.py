@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["review"]
 
-_PURPOSE = "estimate, finding, learning, or a mixture such as finding=0.3+estimate=0.7."
-_ROWS, _ASKED = "How many rows to draw.", "What the page asks of each row."
+_PURPOSE = "Purpose: estimate, finding, learning, or a mixture such as finding=0.3+estimate=0.7."
+_ROWS, _ASKED = "Number of rows to draw.", "Question that the page asks about each row."
 _SHEET, _WRITTEN = Source(dir_okay=False), Result(dir_okay=False)
 
 
@@ -25,26 +25,28 @@ _SHEET, _WRITTEN = Source(dir_okay=False), Result(dir_okay=False)
 @_shared.model_argument
 @_shared.data_argument
 @click.option("--rows", type=click.IntRange(min=1), default=100, show_default=True, help=_ROWS)
-@click.option("--out", type=_WRITTEN, metavar="FILE", help="Write the rows to look at, as CSV.")
-@click.option("--page", type=_WRITTEN, metavar="FILE", help="Write a page to answer in, as HTML.")
-@click.option("--answers", type=_SHEET, multiple=True, help="Answered sheets; repeatable.")
-@click.option("--known", type=_SHEET, multiple=True, help="Answered sheets of an earlier model.")
-@click.option("--second", type=_SHEET, metavar="FILE", help="The sheet of a second reviewer.")
+@click.option("--out", type=_WRITTEN, metavar="FILE", help="CSV file for the rows to check.")
+@click.option("--page", type=_WRITTEN, metavar="FILE", help="HTML page to answer in.")
+@click.option("--answers", type=_SHEET, multiple=True, help="Answered sheet; repeatable.")
+@click.option("--known", type=_SHEET, multiple=True, help="Answered sheet of an earlier model.")
+@click.option("--second", type=_SHEET, metavar="FILE", help="Sheet of a second reviewer.")
 @click.option("--for", "purpose", default="estimate", show_default=True, help=_PURPOSE)
 @click.option("--question", default="Is this row a positive?", show_default=True, help=_ASKED)
-@click.option("--label", metavar="COLUMN", help="PU labels.  [default: the column of the fit]")
+@click.option("--label", metavar="COLUMN", help="Label column.  [default: that of the fit]")
 @click.option(
-    "--cost-fp", type=float, help="Cost of a false alarm; with --cost-fn, gives the cheapest cut."
+    "--cost-fp",
+    type=float,
+    help="Cost of a false alarm; with --cost-fn, gives the cheapest threshold.",
 )
 @click.option("--cost-fn", type=float, help="Cost of a missed positive.")
-@_shared.report_option("none")
+@_shared.report_option("not written")
 @_shared.seed_option
 @_shared.json_option
 def review(model_dir: Path, data: Path, as_json: bool, **options: Any) -> None:
-    """Choose rows of DATA for a person to look at, and learn from the answers.
+    """Choose rows of DATA for a person to check, and use the answers.
 
-    With --out or --page: draw rows and write them; the sheets of earlier rounds go into --answers.
-    With --answers alone: prior, precision, recall and accuracy, with 90 % intervals.
+    With --out or --page, draw rows and write them; pass the sheets of earlier rounds as --answers.
+    With --answers alone, estimate prior, precision, recall and accuracy, with 90 % intervals.
     """
     from nnpu.review.sheets import holds_answers
     from nnpu.table import load_table
@@ -52,11 +54,13 @@ def review(model_dir: Path, data: Path, as_json: bool, **options: Any) -> None:
 
     out, page, answers, report = (options[name] for name in ("out", "page", "answers", "report"))
     if not (out or page or answers):
-        raise InputError("Nothing to do: use --out or --page to draw rows, --answers to read them.")
+        raise InputError(
+            "Nothing to do: use --out or --page to draw rows, --answers to read answers."
+        )
     if out and holds_answers(out):
-        raise InputError(f"{out} holds answers, which --out would overwrite: write another file.")
+        raise InputError(f"{out} holds answers, which --out would overwrite; choose another file.")
     if report and not answers:
-        raise InputError("--report shows what answers say: give them with --answers.")
+        raise InputError("--report needs answers; pass them with --answers.")
     with _shared.printed_warnings():
         model = load_table(model_dir)
         how = {"label": options["label"], "known": options["known"]}
