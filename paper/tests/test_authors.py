@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from nnpu.cli import cli
-from nnpu.paper import authors
-from nnpu.paper.presets import DEMO
 from nnpu.parameters import InputError
+from nnpu_paper import speed as authors
+from nnpu_paper.cli import cli
+from nnpu_paper.experiments import DEMO
 
 STAND_IN = """
 import json, pathlib, sys
@@ -65,4 +65,4 @@ def test_a_folder_without_their_code_is_refused(tmp_path):
 def test_their_code_is_timed_with_mnist_only(tmp_path):
     outcome = CliRunner().invoke(cli, ["bench", "training", "--authors", str(tmp_path)])
     assert outcome.exit_code == 2
-    assert "nnpu bench mnist" in outcome.output
+    assert "nnpu-paper bench mnist" in outcome.output

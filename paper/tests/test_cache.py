@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nnpu.paper.datasets.cache import cache_folder, data_folder, find, verify
-from nnpu.paper.datasets.manifest import BUNDLES, Bundle, DataFile, glove_bundles
-from nnpu.paper.datasets.sources import locate
 from nnpu.parameters import InputError
+from nnpu_paper.manifest import BUNDLES, Bundle, DataFile, glove_bundles
+from nnpu_paper.sources import cache_folder, data_folder, find, locate, verify
 
 CONTENT = b"what was published"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import csv
 
-from nnpu.paper.claims import Claim, as_lines, as_markdown
-from nnpu.paper.results import write_results
+from nnpu_paper.claims import Claim, as_lines, as_markdown
+from nnpu_paper.results import write_results
 
 CLAIMS = [
     Claim("a | b", "Eq. (1)", True, "1"),

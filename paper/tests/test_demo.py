@@ -1,4 +1,4 @@
-"""``nnpu demo``: files, table, JSON, and what it says about them."""
+"""``nnpu-paper demo``: files, table, JSON, and what it says about them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from nnpu import cli
-from nnpu.paper import runner
+from nnpu_paper import cli
+from nnpu_paper import runs as runner
 
 
 def demo(folder, *arguments):
@@ -31,11 +31,11 @@ def shown(tmp_path_factory):
 def test_it_writes_a_picture_in_two_formats_and_the_table(shown):
     folder, outcome = shown
     names = ["demo.csv", "demo.png", "demo.svg", "report.html"]
-    assert sorted(path.name for path in folder.iterdir()) == names
+    assert sorted(path.name for path in folder.glob("[!.]*")) == names
     assert (folder / "demo.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (folder / "demo.svg").read_text()
-    for path in folder.iterdir():
-        assert str(path) in outcome.stdout
+    for name in names:
+        assert str(folder / name) in outcome.stdout
 
 
 def last(folder, method, curve):
@@ -106,7 +106,7 @@ def test_a_folder_that_cannot_be_made_is_one_line_before_any_training(
         err = capsys.readouterr().err
         assert stop.value.code == 2
         assert err.count("\n") == 1
-        assert err.startswith("nnpu: ")
+        assert err.startswith("nnpu-paper: ")
         assert str(tmp_path / "file") in err
 
 

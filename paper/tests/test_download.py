@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nnpu.paper.datasets.download import UnreachableError, download
-from nnpu.paper.datasets.manifest import Bundle, DataFile
-from nnpu.paper.datasets.sources import locate
 from nnpu.parameters import InputError
+from nnpu_paper.manifest import Bundle, DataFile
+from nnpu_paper.sources import UnreachableError, download, locate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from nnpu.data import load
-from nnpu.paper.datasets.epsilon import EpsilonSpec, load_epsilon
-from nnpu.paper.datasets.manifest import Bundle, DataFile
 from nnpu.parameters import InputError, ParameterError
+from nnpu_paper import load
+from nnpu_paper.epsilon import EpsilonSpec, load_epsilon
+from nnpu_paper.manifest import Bundle, DataFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Only processes of our own keep what they free: the commands and workers of the paper's wing."""
+"""Only processes of our own keep what they free: the command and its workers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import nnpu
-from nnpu.cli import main
-from nnpu.paper import freed_memory
+import nnpu_paper
+from nnpu_paper import memory
+from nnpu_paper.cli import main
 
 
 def test_mapped_arrays_stay_with_the_process():
@@ -18,7 +19,7 @@ def test_mapped_arrays_stay_with_the_process():
     code = """
 import resource
 import numpy as np
-from nnpu.paper.freed_memory import keep_freed_memory
+from nnpu_paper.memory import keep_freed_memory
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(5):
@@ -37,29 +38,29 @@ print(kept, faults())
 
 
 def test_other_systems_and_libraries_are_left_alone(monkeypatch):
-    monkeypatch.setattr(freed_memory.sys, "platform", "darwin")
-    assert not freed_memory.keep_freed_memory()
-    monkeypatch.setattr(freed_memory.sys, "platform", "linux")
-    monkeypatch.setattr(freed_memory.ctypes, "CDLL", lambda name: object())
-    assert not freed_memory.keep_freed_memory()
+    monkeypatch.setattr(memory.sys, "platform", "darwin")
+    assert not memory.keep_freed_memory()
+    monkeypatch.setattr(memory.sys, "platform", "linux")
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: object())
+    assert not memory.keep_freed_memory()
 
 
 def test_the_library_itself_never_asks_for_it():
-    source = Path(nnpu.__file__).parent
-    callers = {
-        path.relative_to(source).as_posix()
-        for path in source.rglob("*.py")
-        if "keep_freed_memory()" in path.read_text() and path.name != "freed_memory.py"
-    }
-    assert callers == {"cli/__init__.py", "paper/runner.py"}
+    for package, callers in ((nnpu, set()), (nnpu_paper, {"cli.py", "runs.py"})):
+        source = Path(package.__file__).parent
+        found = {
+            path.relative_to(source).as_posix()
+            for path in source.rglob("*.py")
+            if "keep_freed_memory()" in path.read_text() and path.name != "memory.py"
+        }
+        assert found == callers
 
 
-@pytest.mark.parametrize("command", ["bench", "reproduce", "plan"])
-def test_only_a_command_of_its_own_process_keeps_memory(command, monkeypatch):
+def test_only_a_command_of_its_own_process_keeps_memory(monkeypatch):
     called = []
-    monkeypatch.setattr(freed_memory, "keep_freed_memory", lambda: called.append(command))
-    monkeypatch.setattr(sys, "argv", ["nnpu", command, "--help"])
-    main([command, "--help"])  # a program that calls us keeps its allocator
+    monkeypatch.setattr(memory, "keep_freed_memory", lambda: called.append(1))
+    monkeypatch.setattr(sys, "argv", ["nnpu-paper", "bench", "--help"])
+    main(["bench", "--help"])  # a program that calls us keeps its allocator
     assert called == []
     main()
-    assert called == [command] * (command != "plan")
+    assert called == [1]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import gzip
-import lzma
 import tracemalloc
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
-from nnpu.paper.datasets.libsvm import convert, parse_block
 from nnpu.parameters import InputError
+from nnpu_paper.epsilon import convert, parse_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-PACKERS = {"": bytes, ".bz2": bz2.compress, ".gz": gzip.compress, ".xz": lzma.compress}
+PACKERS = {"": bytes, ".bz2": bz2.compress}
 
 
 def dense_text(n: int, d: int, seed: int = 0) -> bytes:
@@ -122,12 +120,11 @@ def test_another_number_of_rows_leaves_nothing(
     assert files_below(tmp_path) == ["text"]
 
 
-@pytest.mark.parametrize("suffix", [".bz2", ".gz", ".xz"])
 def test_a_truncated_file_leaves_nothing(
-    tmp_path: Path, files_below: Callable[[Path], list[str]], suffix: str
+    tmp_path: Path, files_below: Callable[[Path], list[str]]
 ) -> None:
-    path = tmp_path / f"text{suffix}"
-    packed = PACKERS[suffix](dense_text(50, 20))
+    path = tmp_path / "text.bz2"
+    packed = bz2.compress(dense_text(50, 20))
     path.write_bytes(packed[: len(packed) // 2])
     with pytest.raises(InputError, match="is damaged or incomplete"):
         converted(tmp_path, path, (50, 20))

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from nnpu.data import load
-from nnpu.paper.datasets import load_glove, newsgroups
-from nnpu.paper.datasets.manifest import Bundle
 from nnpu.parameters import InputError, ParameterError
+from nnpu_paper import load, load_glove, newsgroups
+from nnpu_paper.manifest import Bundle
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
-from nnpu.data import load, negative_count, sample_pu
-from nnpu.paper.datasets import load_glove
-from nnpu.paper.datasets.archives import tar_members
-from nnpu.paper.datasets.manifest import BUNDLES
-from nnpu.paper.datasets.sources import locate
+from nnpu.data import negative_count, sample_pu
+from nnpu_paper import load, load_glove
+from nnpu_paper.archives import tar_members
+from nnpu_paper.manifest import BUNDLES
+from nnpu_paper.sources import locate
 
 pytestmark = pytest.mark.reproduction
 

@@ -8,12 +8,13 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from nnpu.losses import LOSSES
-from nnpu.paper.montecarlo import exact_zero_one, simulate
-from nnpu.paper.populations import (
+from nnpu_paper.populations import (
     DiscretePopulation,
     GaussianPopulation,
     discretised_gaussian,
+    exact_zero_one,
     loss_values,
+    simulate,
 )
 
 GAUSSIAN = GaussianPopulation("gaussian", 1.0, -0.5, 1.5)

@@ -12,13 +12,21 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from nnpu.data import load
-from nnpu.paper import runner
-from nnpu.paper.networks import NETWORKS
-from nnpu.paper.presets import DEMO, FIGURE_1, FIGURE_2, FIGURE_3, PRIOR_FACTORS
-from nnpu.paper.results import read_results, write_results
-from nnpu.paper.runner import ExperimentRun, at_hand, run_all, run_one
-from nnpu.paper.settings import NNPU, PN, UPU, Method
 from nnpu.parameters import InputError, ParameterError
+from nnpu_paper import runs as runner
+from nnpu_paper.experiments import (
+    DEMO,
+    FIGURE_1,
+    FIGURE_2,
+    FIGURE_3,
+    NNPU,
+    PN,
+    PRIOR_FACTORS,
+    UPU,
+    Method,
+)
+from nnpu_paper.results import read_results, write_results
+from nnpu_paper.runs import NETWORKS, ExperimentRun, at_hand, run_all, run_one
 
 SHORT = DEMO.shortened(epochs=2)
 CURVES = {
@@ -224,8 +232,8 @@ def test_a_process_killed_in_the_middle_of_runs_goes_on_to_the_same_tables(tmp_p
     code = """
         import dataclasses, functools, sys
         from pathlib import Path
-        from nnpu.paper import runner
-        from nnpu.paper.presets import DEMO
+        from nnpu_paper import runs as runner
+        from nnpu_paper.experiments import DEMO
         from nnpu.training.checkpoint import CheckpointFolder
 
         def told(self, state, save=CheckpointFolder.save):

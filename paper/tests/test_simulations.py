@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nnpu.paper.montecarlo import simulate
-from nnpu.paper.populations import DiscretePopulation
-from nnpu.paper.simulations import Size, full_size, run, run_grid, small_size
-from nnpu.paper.simulations.conclusions import frequency_contradicts, mean_contradicts
 from nnpu.theory import deviation_bound, deviation_confidence
+from nnpu_paper.populations import DiscretePopulation, simulate
+from nnpu_paper.simulations import Size, full_size, run, run_grid, small_size
+from nnpu_paper.statements import frequency_contradicts, mean_contradicts
 
 # What is expected to fail: statements as the paper prints them.
 PRINTED = {"Eq. (7); docs/departures.md", "Eq. (8); docs/departures.md"}

@@ -7,20 +7,22 @@ import time
 import numpy as np
 import pytest
 
-from nnpu.cli import main
-from nnpu.paper.speed import (
-    Contender,
+from nnpu.parameters import InputError
+from nnpu_paper.cli import main
+from nnpu_paper.contest import Contender, contest
+from nnpu_paper.memory import peak_memory
+from nnpu_paper.speed import (
     Shape,
-    contest,
+    check_room,
+    epoch_seconds,
     measure_disk,
+    measure_processes,
     measure_sparse,
     measure_speed,
 )
-from nnpu.paper.speed.contest import peak_memory
-from nnpu.paper.speed.disk import check_room
-from nnpu.parameters import InputError
 
 SMALL = Shape(n_rows=200, n_features=8, hidden=(4,), batch_size=50)
+FEW = Shape(n_rows=200, n_features=8, hidden=(4,), batch_size=50, n_p=40)
 
 
 def test_every_contender_is_timed_and_ours_is_the_unit():
@@ -82,3 +84,17 @@ def test_the_command_prints_a_line_for_each_contender(capsys):
     with pytest.raises(SystemExit):
         main(["bench", "trainin"])
     assert "Did you mean 'training'?" in capsys.readouterr().err
+
+
+def test_every_epoch_but_the_first_is_timed():
+    seconds = epoch_seconds(FEW)
+    assert len(seconds) == 3
+    assert min(seconds) > 0
+
+
+@pytest.mark.slow
+def test_one_process_is_the_unit_of_two():
+    rows = measure_processes(FEW, repeats=1)
+    assert [row["what"].split()[0] for row in rows] == ["one", "two"]
+    assert rows[0]["ratio"] == 1
+    assert rows[1]["ratio"] > 0

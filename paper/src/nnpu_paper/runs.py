@@ -24,9 +24,9 @@ import torch
 from nnpu import models
 from nnpu.data import ChosenRows, as_rows, negative_count, sample_pu
 from nnpu.losses import LOSSES
-from nnpu.objective import Objective
 from nnpu.parameters import InputError
 from nnpu.training import (
+    Objective,
     Training,
     TrainingSample,
     checkpoints_beside,

@@ -27,9 +27,8 @@ from nnpu import LinearPU, PUClassifier, PULoss
 from nnpu.data import ParquetRows, as_rows, read_csr, write_csr
 from nnpu.files import sync
 from nnpu.models import mlp
-from nnpu.objective import Objective
 from nnpu.parameters import InputError
-from nnpu.training import Training, TrainingSample, predict_scores, train
+from nnpu.training import Objective, Training, TrainingSample, predict_scores, train
 from nnpu_paper.contest import Contender, contest
 from nnpu_paper.datasets import load
 from nnpu_paper.experiments import FIGURE_2, NNPU, UPU

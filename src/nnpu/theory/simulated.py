@@ -11,6 +11,8 @@ from nnpu.theory.comparison import break_even_n_n
 from nnpu.theory.planning import guaranteed_half_width
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from nnpu.theory.planning import Plan
@@ -18,6 +20,16 @@ if TYPE_CHECKING:
 __all__ = ["plan_tables", "simulated_half_width"]
 
 _MEAN, _SCALE, _ATOMS = 2.0, 2.0, 41  # of the scores: normal, with means ±2
+# Table 1 in NumPy: a plan needs no torch.
+_LOSSES: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    "zero_one": lambda z: (1 - np.sign(z)) / 2,
+    "ramp": lambda z: np.clip((1 - z) / 2, 0, 1),
+    "squared": lambda z: (z - 1) ** 2 / 4,
+    "logistic": lambda z: np.logaddexp(0, -z),
+    "hinge": lambda z: np.maximum(0, 1 - z),
+    "double_hinge": lambda z: np.maximum(-z, np.maximum(0, (1 - z) / 2)),
+    "sigmoid": lambda z: 1 / (1 + np.exp(z)),
+}
 
 
 def simulated_half_width(
@@ -67,7 +79,8 @@ def simulated_half_width(
     scores = np.linspace(-score_bound, score_bound, _ATOMS)
     cuts = np.concatenate([[-np.inf], (scores[:-1] + scores[1:]) / 2, [np.inf]])
     p, q = (np.diff(ndtr((cuts - mean) / _SCALE)) for mean in (_MEAN, -_MEAN))
-    losses = np.stack([_loss_values(loss, scores), _loss_values(loss, -scores)])  # (2, 41)
+    values = _LOSSES[check_choice("loss", loss, owner, _LOSSES)]
+    losses = np.stack([values(scores), values(-scores)])  # (2, 41)
     rng = np.random.default_rng(seed)
 
     def mean_losses(share: float, n: int) -> NDArray[np.float64]:
@@ -84,16 +97,6 @@ def simulated_half_width(
     nnpu = prior * plus + np.maximum(r, 0)  # Eq. (6)
     risk = prior * p @ losses[0] + (1 - prior) * q @ losses[1]
     return float(np.quantile(np.abs(nnpu - risk), 1 - delta))
-
-
-def _loss_values(loss: str, margins: NDArray[np.float64]) -> NDArray[np.float64]:
-    import torch
-
-    from nnpu.losses import LOSSES
-
-    check_choice("loss", loss, "simulated_half_width", LOSSES)
-    values: NDArray[np.float64] = LOSSES[loss](torch.from_numpy(margins)).numpy()
-    return values
 
 
 def plan_tables(
