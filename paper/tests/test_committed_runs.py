@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from nnpu_paper.experiments import FIGURE_1, FIGURE_2, FIGURE_3
+from nnpu_paper.results import OutputFolder
 from nnpu_paper.runs import ExperimentRun, _finished_rows
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -44,6 +45,14 @@ def test_every_committed_run_is_what_its_name_promises(figure):
     runs = runs_by_name()
     for path in (RESULTS / figure / "runs").glob("*.csv"):
         _finished_rows(runs[path.name], path.parent)
+
+
+def test_the_committed_claims_are_known_to_the_commands_that_wrote_them():
+    """Else the next run would refuse to replace them."""
+    claims = sorted(RESULTS.glob("*/*-claims.md"))
+    assert len(claims) >= 2
+    for path in claims:
+        OutputFolder(path.parent, path.name.removesuffix("-claims.md"), [path.name])
 
 
 def test_figures_1_and_2_are_complete():

@@ -17,7 +17,7 @@ PAPER = Path(__file__).parents[1]
 ROOT = PAPER.parent
 PAGES = [PAPER / "README.md", *sorted((PAPER / "docs").glob("*.md"))]
 EVERY_PAGE = [*PAGES, ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def anchors(page):
@@ -60,7 +60,6 @@ def test_the_commands_of_a_page_have_options_that_exist(page):
 def test_the_command_page_shows_the_help_of_every_command():
     text = (PAPER / "docs/paper_commands.md").read_text("utf-8")
     headings = " ".join(re.findall(r"^## (.*)$", text, re.MULTILINE))
-    assert set(re.findall(r"\w+\d?", headings.replace("figure1 to figure4", "")))  # not empty
     listed = headings.replace("figure1 to figure4", "figure1 figure2 figure3 figure4")
     assert re.findall(r"\w+", listed) == list(cli.commands)
 
