@@ -993,7 +993,7 @@ DATA_ROWS = [
         ("a class that is none", lambda _: data.load("digits", positive=[12]), P, "'positive'"),
         ("a number", lambda _: data.load("digits", positive=3), P, "'positive' parameter of load"),
         ("a list of lists", lambda _: data.load("digits", positive=[[1]]), P, "'positive'"),
-        ("a set of the paper", lambda _: data.load("mnist"), E, "nnpu_paper.load('mnist')"),
+        ("a set of the paper", lambda _: data.load("mnist"), E, r"nnpu_paper\.load\('mnist'"),
     ),
     *[
         Row(f"data.{name}: {case}", lambda _, f=f, call=call: call(f), error, says)
