@@ -16,7 +16,7 @@ def test_it_is_narrower_than_the_guarantee(setting):
 
 
 def test_it_is_the_quantile_of_rows_that_are_drawn_one_by_one():
-    """Scores are N(±2, 2²), cut into 41 cells on [−4, 4]: the middle one, |t| < 0.1, counts half."""
+    """Scores are N(±2, 2²) in 41 cells on [−4, 4]; the middle one, |t| < 0.1, counts half."""
     prior, n_p, n_u, draws = 0.4, 50, 200, 20_000
     rng = np.random.default_rng(1)
     middle = [np.diff(norm.cdf([-0.1, 0.1], mean, 2))[0] for mean in (2, -2)]
