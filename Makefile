@@ -6,8 +6,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo test slow torture fuzz audit oldest newest python coverage release lint types docs check format clean
 
-demo: .venv/ready  ## PN, uPU and nnPU on digits: a table, a picture
+demo: .venv/ready  ## the main job on the bundled table, then the paper's curves on digits
 	$(BIN)/nnpu demo --out nnpu-demo
+	$(BIN)/nnpu-paper demo --out nnpu-paper-demo
 
 # One thread: the tests' arrays are small, and two threads on a busy machine wait for each other.
 test: .venv/ready  ## everything that must never break
@@ -20,7 +21,7 @@ torture: .venv/ready  ## 200 SIGKILLs, 18 faults of two processes, thousands of 
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/torture.py --kills 200
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/torture_ranks.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m slow tests/test_properties.py tests/test_repeatable.py \
-	    tests/training/test_resume.py tests/estimators/test_concurrency.py tests/paper/test_runner.py
+	    tests/training/test_resume.py tests/estimators/test_concurrency.py paper/tests/test_runner.py
 	$(BIN)/python benchmarks/repeatability.py
 
 # The targets below have environments of their own, so that they change nothing for the others.
@@ -45,12 +46,15 @@ coverage: .venv/ready  ## which lines the tests reach
 	OMP_NUM_THREADS=1 $(BIN)/coverage run -m pytest -q
 	$(BIN)/coverage report
 
-release: .venv/ready  ## build the archive and the wheel, and try the wheel in an empty environment
+release: .venv/ready  ## build both archives and wheels, and try the wheels in an empty environment
 	rm -rf dist .venv-wheel
 	$(BIN)/hatchling build
+	cd paper && ../$(BIN)/hatchling build --directory ../dist
 	$(PYTHON) -m venv .venv-wheel
-	.venv-wheel/bin/pip install --quiet dist/*.whl
+	.venv-wheel/bin/pip install --quiet dist/nnpu-*.whl
 	cd dist && ../.venv-wheel/bin/python ../benchmarks/wheel.py
+	.venv-wheel/bin/pip install --quiet dist/nnpu-*.whl dist/nnpu_paper-*.whl
+	cd dist && ../.venv-wheel/bin/nnpu-paper demo --epochs 3 --out demo && rm -r demo
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -68,9 +72,9 @@ format: .venv/ready
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-.venv/ready: pyproject.toml constraints.txt
+.venv/ready: pyproject.toml paper/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --editable '.[dev]'
+	$(BIN)/pip install --quiet --editable '.[dev]' --editable ./paper
 	touch $@
 
 .venv/docs: .venv/ready
@@ -89,19 +93,19 @@ format: .venv/ready
 
 .venv-oldest/ready: pyproject.toml constraints-oldest.txt
 	$(PYTHON) -m venv .venv-oldest
-	PIP_CONSTRAINT=constraints-oldest.txt .venv-oldest/bin/pip install --quiet --editable '.[dev]'
+	PIP_CONSTRAINT=constraints-oldest.txt .venv-oldest/bin/pip install --quiet --editable '.[dev]' --editable ./paper
 	touch $@
 
 .venv-$(INTERPRETER)/ready: pyproject.toml constraints.txt
 	$(INTERPRETER) -m venv .venv-$(INTERPRETER)
-	.venv-$(INTERPRETER)/bin/pip install --quiet --editable '.[dev]'
+	.venv-$(INTERPRETER)/bin/pip install --quiet --editable '.[dev]' --editable ./paper
 	touch $@
 
 # But for torch, whose newest build would bring CUDA along.
 .venv-newest/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-newest
-	PIP_CONSTRAINT= .venv-newest/bin/pip install --quiet --editable '.[dev]' $$(grep ^torch== constraints.txt)
+	PIP_CONSTRAINT= .venv-newest/bin/pip install --quiet --editable '.[dev]' --editable ./paper $$(grep ^torch== constraints.txt)
 	touch $@
 
 clean:
-	rm -rf .venv .venv-* dist nnpu-demo fuzz-findings docs/_build docs/api docs/gallery
+	rm -rf .venv .venv-* dist nnpu-demo nnpu-paper-demo fuzz-findings docs/_build docs/api docs/gallery

@@ -19,7 +19,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 
 from nnpu import BoostedPU, PUWrapper
 from nnpu.estimators.forest import Forest
-from nnpu.paper.results import read_results, write_results
+from nnpu_paper.results import read_results, write_results
 
 LABELLED = 0.1
 TREES = {"n_estimators": 100, "num_leaves": 15, "learning_rate": 0.1, "n_jobs": 1}

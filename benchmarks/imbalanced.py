@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.metrics import balanced_accuracy_score, f1_score, precision_score, recall_score
 
 from nnpu import PUClassifier, data
-from nnpu.paper.results import read_results, write_results
+from nnpu_paper.results import read_results, write_results
 
 UNLABELLED = {0.03: 1000, 0.1: 350}  # rows by share of positives
 RISKS = ("nnpu", "imbalanced")

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from nnpu import PUClassifier, data
-from nnpu.paper.results import read_results, write_results
+from nnpu_paper.results import read_results, write_results
 
 COUNTS = (5, 20, 80, 320, 600)
 READS = {"pn": (1, -1), "nnpu": (1, 0), "nnpnu": (1, 0, -1)}

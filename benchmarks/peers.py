@@ -110,9 +110,10 @@ CONTENDERS: dict[str, tuple[str, Any]] = {
 
 def draw(name: str, seed: int) -> dict[str, Any]:
     """Return X and s to fit, and the test rows with their true classes."""
+    import nnpu_paper
     from nnpu import data
 
-    found = data.load(name)
+    found = nnpu_paper.load(name)
     x = np.concatenate([found.x_train, found.x_test]).reshape(-1, found.x_train[0].size)
     y = np.concatenate([found.y_train, found.y_test])
     n_p, n_u, n_test = {"digits": (100, 1_247, 450), "mnist": (1_000, 10_000, 10_000)}[name]
@@ -164,7 +165,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=600, help="seconds for one fit")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/peers.csv"))
     given = parser.parse_args()
-    from nnpu.paper.results import read_results, write_results
+    from nnpu_paper.results import read_results, write_results
 
     rows = read_results(given.out) if given.out.exists() else []
     done = {(row["data"], row["seed"], row["contender"]) for row in rows}

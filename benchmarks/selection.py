@@ -19,9 +19,10 @@ from pathlib import Path
 import numpy as np
 from sklearn.model_selection import GridSearchCV
 
+import nnpu_paper
 from nnpu import PUClassifier, data, metrics, models
-from nnpu.paper.results import read_results, write_results
 from nnpu.training import Training
+from nnpu_paper.results import read_results, write_results
 
 COSINE = Training(schedule="cosine", warm_up=0.2)
 UNBIASED = {"risk": "upu", "weight_decay": 0.0}
@@ -48,7 +49,7 @@ def digits(seed):
 
 
 def mnist(seed):
-    d = data.load("mnist")
+    d = nnpu_paper.load("mnist")
     sample = data.sample_pu(d, 1_000, 6_000, disjoint=True, random_state=seed)
     return sample, d.x_test, d.y_test
 

@@ -25,8 +25,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from nnpu import EnsemblePU, LinearPU, PUClassifier, TablePU, data
-from nnpu.paper.datasets.newsgroups import load_messages
-from nnpu.paper.results import read_results, write_results
+from nnpu_paper.newsgroups import load_messages
+from nnpu_paper.results import read_results, write_results
 
 MODELS = ("tfidf", "network", "table", "linear")
 PRIORS = ("known", "auto")

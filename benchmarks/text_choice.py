@@ -26,9 +26,9 @@ from nnpu.estimators.ensemble.inputs import fit_columns
 from nnpu.estimators.ensemble.member_scorers import View
 from nnpu.estimators.ensemble.sparse_neighbours import nearest
 from nnpu.estimators.ensemble.task import Task
-from nnpu.paper.datasets.archives import tar_members
-from nnpu.paper.datasets.manifest import BUNDLES
-from nnpu.paper.datasets.sources import locate
+from nnpu_paper.archives import tar_members
+from nnpu_paper.manifest import BUNDLES
+from nnpu_paper.sources import locate
 
 POSITIVE = (("alt", "comp", "misc", "rec"), ("rec", "soc", "sci"), ("sci", "talk"))
 NAME = re.compile(r"20news-bydate-train/([a-z]+)(\.[a-z.-]+)/(\d+)")

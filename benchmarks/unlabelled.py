@@ -24,15 +24,16 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid, softplus
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+import nnpu_paper
 from nnpu import data, metrics
 from nnpu.calibration.soft_labels import soft_labels
 from nnpu.data.rows import as_rows
 from nnpu.estimators._image_network import ImageNet, augmentation, refresh
 from nnpu.estimators._image_stages import Folds
 from nnpu.objective import Objective
-from nnpu.paper.results import read_results, write_results
 from nnpu.training import BatchPlan, predict_scores
 from nnpu.training.optimizers import set_schedule
+from nnpu_paper.results import read_results, write_results
 
 N_P, N_U, BUDGET = 1_000, 20_000, 80_000
 BATCH, POSITIVES, LR, DECAY = 256, 64, 3e-3, 5e-4
@@ -252,7 +253,7 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/unlabelled.csv"))
     options = parser.parse_args()
     rows = read_results(options.out) if options.out.exists() else []
-    mnist = data.load("mnist")
+    mnist = nnpu_paper.load("mnist")
     for seed in range(1, options.samplings + 1):
         done = {(row["method"], int(row["seed"])) for row in rows}
         left = [name for name in options.methods if (name, seed) not in done]

@@ -7,7 +7,7 @@ others? The archive is 20 Newsgroups, split by date; the topic is its five ``com
 
 *Assumed:* the 300 were marked at random among all messages on the topic (one sample). *Not known:*
 how many more there are, and not one message that is off the topic. True labels are used at the end
-only, to judge. The files are looked for as `nnpu.data.load` says, and it names what is missing.
+only, to judge. `nnpu_paper.load` finds the files or says what is missing.
 """
 
 import matplotlib.pyplot as plt
@@ -16,10 +16,11 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.pipeline import make_pipeline
 
+import nnpu_paper
 from nnpu import PUClassifier, data, estimate_prior, metrics
 from nnpu.report import Curve, Panel, draw_figure
 
-news = data.load("20news", positive=["comp"])
+news = nnpu_paper.load("20news", positive=["comp"])
 sample = data.sample_censored(news, 300, random_state=0)
 s = sample.s
 

@@ -8,23 +8,22 @@ convolutional network is trained twice, with the unbiased risk (uPU) and with th
 
 *Assumed:* the labelled images are a random part of all even ones, collected separately from the
 others (two samples), and the share of even digits, 0.49, is known. True labels are used only to
-draw the dashed lines. The files are looked for as `nnpu.data.load` says, and it names what is
-missing.
+draw the dashed lines. `nnpu_paper.load` finds the files or says what is missing.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 from torch import nn
 
+import nnpu_paper
 from nnpu import PUClassifier, data
-from nnpu.data.rows import as_rows
 from nnpu.report import Curve, Panel, draw_figure
 from nnpu.training import Training, predict_scores
 
-mnist = data.load("mnist")
+mnist = nnpu_paper.load("mnist")
 sample = data.sample_pu(mnist, 1_000, 10_000, random_state=0)
 x = sample.x[sample.index].reshape(-1, 1, 28, 28)
-x_test = as_rows(mnist.x_test[:4_000].reshape(-1, 1, 28, 28))
+x_test = data.as_rows(mnist.x_test[:4_000].reshape(-1, 1, 28, 28))
 positive = mnist.y_test[:4_000] == 1
 print(f"{np.sum(sample.s == 1):,} labelled, {np.sum(sample.s == 0):,} not")
 

@@ -993,12 +993,7 @@ DATA_ROWS = [
         ("a class that is none", lambda _: data.load("digits", positive=[12]), P, "'positive'"),
         ("a number", lambda _: data.load("digits", positive=3), P, "'positive' parameter of load"),
         ("a list of lists", lambda _: data.load("digits", positive=[[1]]), P, "'positive'"),
-        (
-            "a folder that is not there",
-            lambda f: data.load("mnist", folder=f.folder / "no", download=False),
-            E,
-            "no",
-        ),
+        ("a set of the paper", lambda _: data.load("mnist"), E, r"nnpu_paper\.load\('mnist'"),
     ),
     *[
         Row(f"data.{name}: {case}", lambda _, f=f, call=call: call(f), error, says)
@@ -1146,8 +1141,6 @@ COMMAND_ROWS = rows(
         E,
         "'n_p' parameter",
     ),
-    ("reproduce figure 9", command("reproduce", "figure9"), E, "figure9"),
-    ("bench nothing", command("bench", "speed"), E, "'NAME' parameter of nnpu bench"),
     ("demo into a file", command("demo", "--out", "{file}"), E, "is a file"),
 )
 

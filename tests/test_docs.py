@@ -34,7 +34,10 @@ def blocks(page, language):
 
 def anchors(page):
     """The names that a code host and the site give to a page's headings."""
-    text = FENCE.sub("", page.read_text("utf-8"))
+    text = page.read_text("utf-8")
+    if text.startswith("```{include}"):  # a page of the site that shows another file
+        return anchors(page.parent / text.split()[1])
+    text = FENCE.sub("", text)
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

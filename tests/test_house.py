@@ -40,7 +40,6 @@ ROOMS = (
     "export",
     "report",
     "table",
-    "paper",
     "cli",
 )
 DOORS = {"__init__", "__main__"}  # the package's own entrances stand outside the rooms
@@ -81,15 +80,6 @@ def allowed_rooms(name: str) -> set[str]:
     return set(ROOMS[: ROOMS.index(name) + 1])
 
 
-def imports_of_the_paper(source: str) -> list[str]:
-    """Return the imports of the paper's wing at module level."""
-    tree = ast.parse(source)
-    lines = [
-        ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)
-    ]
-    return [line for line in lines if "nnpu.paper" in line]
-
-
 @pytest.mark.parametrize(
     ("line", "package", "rooms"),
     [
@@ -120,16 +110,14 @@ def test_a_module_imports_only_from_rooms_before_its_own(path):
         return
     package = ".".join(["nnpu", *path.relative_to(SOURCE).parent.parts])
     rooms = imported_rooms(path.read_text(encoding="utf-8"), package)
-    if dotted(path) == "data.paper_sets":  # `load` finds the paper's data sets when it is called
-        rooms -= {"paper"}
     assert rooms <= allowed_rooms(room(path)), f"{dotted(path)} reaches up"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=dotted)
-def test_only_its_commands_import_the_paper_at_module_level(path):
-    commands = {"cli.plan", "cli.reproduce", "cli.bench"}
-    if room(path) != "paper" and dotted(path) not in commands:
-        assert imports_of_the_paper(path.read_text(encoding="utf-8")) == []
+def test_the_library_does_not_know_the_paper(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert [line for line in map(ast.unparse, imports) if "nnpu_paper" in line] == []
 
 
 @pytest.mark.parametrize("path", MODULES, ids=dotted)

@@ -405,3 +405,13 @@ def test_an_unknown_name_gives_the_valid_ones_and_a_guess():
 def test_what_is_no_loss_is_refused(loss):
     with pytest.raises(ParameterError, match=r"The 'loss' parameter of PULoss must be .* Got"):
         PULoss(0.3, loss=loss)
+
+
+def test_the_planner_has_the_same_losses_in_numpy():
+    from nnpu.theory import simulated
+
+    margin = torch.linspace(-8, 8, 321, dtype=torch.float64)
+    assert set(simulated._LOSSES) == set(LOSSES)
+    for name, loss in simulated._LOSSES.items():
+        values = torch.from_numpy(loss(margin.numpy()))
+        assert torch.allclose(values, LOSSES[name](margin), rtol=0, atol=1e-12)

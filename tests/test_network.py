@@ -9,15 +9,12 @@ import urllib.request
 
 import pytest
 
-from nnpu import data
-
 # 192.0.2.1 is reserved for documentation: nobody is there.
 OUTSIDE = {
     "a connection": lambda: socket.create_connection(("192.0.2.1", 80), timeout=1),
     "a datagram": lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b"x", ("192.0.2.1", 9)),
     "a name": lambda: socket.getaddrinfo("example.org", 80),
     "a page": lambda: urllib.request.urlopen("http://example.org", timeout=1),
-    "a data set": lambda: data.load("mnist"),
 }
 
 

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from nnpu.data import DATASETS, load
 from nnpu.parameters import InputError
+from nnpu_paper import DATASETS, load
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -9,21 +9,29 @@ from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from sphinx.directives.other import TocTree
 
-from nnpu.cli import main
+import nnpu.cli
+import nnpu_paper.cli
 
 
 class CommandHelp(Directive):
     """The output of ``nnpu COMMAND --help``."""
 
     optional_arguments = 1
+    program, main = "nnpu", staticmethod(nnpu.cli.main)
 
     def run(self):
         """Ask the command line itself."""
         with contextlib.redirect_stdout(io.StringIO()) as output:
-            main([*self.arguments, "--help"])
-        command = " ".join(["$ nnpu", *self.arguments, "--help"])
+            self.main([*self.arguments, "--help"])
+        command = " ".join(["$", self.program, *self.arguments, "--help"])
         text = f"{command}\n{output.getvalue()}"
         return [nodes.literal_block(text, text, language="text")]
+
+
+class PaperHelp(CommandHelp):
+    """The output of ``nnpu-paper COMMAND --help``."""
+
+    program, main = "nnpu-paper", staticmethod(nnpu_paper.cli.main)
 
 
 class Pages(TocTree):
@@ -46,6 +54,7 @@ def point_to_pages(app, docname, source):
 def setup(app):
     """Register the directives."""
     app.add_directive("command-help", CommandHelp)
+    app.add_directive("paper-help", PaperHelp)
     app.add_directive("pages", Pages)
     app.connect("source-read", point_to_pages)
     return {"parallel_read_safe": True}

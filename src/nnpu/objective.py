@@ -42,7 +42,18 @@ def flat_scores(scores: Tensor) -> Tensor:
 class Objective:
     """The parameters of Algorithm 1 that decide what a mini-batch is worth, checked once.
 
-    `PULoss` and the training loop both compute through it.
+    `PULoss` and the training loop both compute through it; `nnpu.training.train` takes one.
+
+    Parameters
+    ----------
+    prior : float
+        π_p, the share of positives.
+    risk, loss, beta, gamma, sampling
+        As in `PULoss`.
+    shares : tuple of float, optional
+        Of P, U and N in all rows, for mini-batches that are drawn from them.
+    owner : str
+        Who is named in errors.
     """
 
     def __init__(

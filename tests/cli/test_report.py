@@ -166,7 +166,7 @@ def test_a_fit_that_its_held_out_rows_cannot_judge_still_has_a_report(tmp_path, 
     assert "no rows could be used to judge it" in (out / "report.html").read_text()
 
 
-@pytest.mark.parametrize("command", ["fit", "evaluate", "reproduce"])
+@pytest.mark.parametrize("command", ["fit", "evaluate"])
 def test_a_report_that_cannot_be_written_is_refused_before_the_work(
     tmp_path, people, model, capsys, command
 ):
@@ -175,7 +175,6 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(
     arguments = {
         "fit": [str(data), "--label", "label", "--out", str(tmp_path / "m")],
         "evaluate": [str(model), str(data), "--label", "label"],
-        "reproduce": ["table1", "--out", str(tmp_path / "r")],
     }[command]
     with pytest.raises(SystemExit) as status:
         main([command, *arguments, "--report", str(tmp_path / "file" / "page.html")])
@@ -198,13 +197,3 @@ def test_a_strangers_history_is_drawn_only_if_it_can_be(model):
         [{}],
     ):
         assert sound_history(bad) == []
-
-
-def test_a_reproduction_reports_its_claims(tmp_path, capsys):
-    main(["reproduce", "table1", "--out", str(tmp_path)])
-    page = tmp_path / "table1-report.html"
-    assert f"Report: {page}" in capsys.readouterr().out
-    claims = json.loads((tmp_path / "table1-claims.json").read_text())
-    text = page.read_text()
-    assert text.count('<span class="held">held</span>') == sum(claim["held"] for claim in claims)
-    assert len(claims) > 0

@@ -16,10 +16,9 @@ import pytest
 
 from nnpu import metrics
 from nnpu.estimators.ranking import rank_rows
-from nnpu.paper.page_sections import claims_section, panels_section
 from nnpu.parameters import ParameterError
 from nnpu.report import Curve, Panel
-from nnpu.report.html import Page, render
+from nnpu.report.html import Page, chart_section, render, table_section
 from nnpu.report.html.answers import (
     drift_section,
     importance_section,
@@ -93,8 +92,8 @@ def whole_page(name="a column"):
             ),
             columns_section([ColumnFate(name, f"{name} twice", 3, None)], [name]),
             training_section(history()),
-            claims_section([{"statement": name, "source": name, "held": False, "figures": name}]),
-            panels_section("more", name, [Panel(name, name, name, [Curve(name, [1, 2], [3, 4])])]),
+            table_section("claims", name, [name, name], [[name, name]], words=[name]),
+            chart_section("more", name, [Panel(name, name, name, [Curve(name, [1, 2], [3, 4])])]),
         ],
         name,
     )

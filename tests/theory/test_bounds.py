@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from nnpu import theory
-from nnpu.paper.montecarlo import exact_zero_one
 from nnpu.parameters import ParameterError
 
 PRIORS = st.floats(0.02, 0.98)
 SIZES = st.integers(1, 100_000)
 ALPHAS = st.floats(0.01, 1.0)
+
+
+def exact_zero_one(prior, rate_p, rate_n, n_p, n_u, *, beta=0.0):
+    """Enumerate every outcome of (X_p, X_u) for the zero-one loss: two binomial counts matter.
+
+    `rate_p` and `rate_n` are R_p⁻ and R_n⁻, the shares of each class that g calls positive.
+    """
+    k_p, k_u = np.arange(n_p + 1), np.arange(n_u + 1)
+    rate_u = prior * rate_p + (1 - prior) * rate_n
+    weight = binom.pmf(k_p, n_p, rate_p)[:, None] * binom.pmf(k_u, n_u, rate_u)
+    p_minus = (k_p / n_p)[:, None]
+    r = k_u / n_u - prior * p_minus
+    r[np.abs(r) < 1e-12] = 0.0
+    risk = prior * (1 - rate_p) + (1 - prior) * rate_n
+    upu = prior * (1 - p_minus) + r
+    nnpu = upu - np.minimum(r, 0)
+    return SimpleNamespace(
+        probability=weight[r < 0].sum(),
+        bias=(weight * np.maximum(0, -r)).sum(),
+        mse_upu=(weight * (upu - risk) ** 2).sum(),
+        mse_nnpu=(weight * (nnpu - risk) ** 2).sum(),
+        exceedance=weight[-r > beta].sum(),
+    )
 
 
 def test_lemma_1_by_hand():

@@ -19,7 +19,7 @@ import click
 from nnpu import __version__
 from nnpu.parameters import InputError, ParameterError
 
-__all__ = ["main"]
+__all__ = ["main", "run_command"]
 
 # In the order in which `nnpu --help` lists them: the module nnpu.cli.NAME holds a command NAME.
 _COMMANDS = {
@@ -30,8 +30,6 @@ _COMMANDS = {
     "prior": "Estimate the share of positives in a table.",
     "review": "Choose rows for a person to check, and use the answers.",
     "plan": "Say how precise a PU risk estimate will be, and what data to collect.",
-    "reproduce": "Reproduce a part of the paper and say for each claim whether it held.",
-    "bench": "Compare our speed with the hardware's limit, as ratios.",
 }
 _NO_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 
@@ -65,7 +63,31 @@ def cli() -> None:
 
 
 def main(args: list[str] | None = None) -> Any:
-    """Run the command line; the exit status is 0, 2 for an input error, 130 for Ctrl-C."""
+    """Run the command line ``nnpu``.
+
+    Parameters
+    ----------
+    args : list of str, optional
+        The arguments; by default those of the process.
+    """
+    return run_command(cli, "nnpu", args)
+
+
+def run_command(command: click.Command, name: str, args: list[str] | None = None) -> Any:
+    """Run a command line of click's as ``nnpu`` runs: each error is one line, and a status.
+
+    The status is 0, 2 for an error of usage or input (`InputError`, `ParameterError`, a file that
+    cannot be read or written), 130 for Ctrl-C. Without arguments the help is printed.
+
+    Parameters
+    ----------
+    command : click.Command
+        The command or group.
+    name : str
+        What it is called in its help and before each error.
+    args : list of str, optional
+        The arguments; by default those of the process.
+    """
     with suppress(AttributeError, OSError):  # Windows does not know its load
         if os.getloadavg()[0] > (os.cpu_count() or 1):
             # OpenMP's threads spin while they wait, which takes the most time on a busy machine.
@@ -73,28 +95,26 @@ def main(args: list[str] | None = None) -> Any:
     for stream in (sys.stdout, sys.stderr):  # a locale that cannot write ü must not cost a model
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    if args is None and sys.argv[1:2] in (["bench"], ["reproduce"]):  # the process is our own
-        importlib.import_module("nnpu.paper.freed_memory").keep_freed_memory()
     try:
         args = sys.argv[1:] if args is None else args
-        return cli.main(args=args or ["--help"], prog_name="nnpu", standalone_mode=False)
+        return command.main(args=args or ["--help"], prog_name=name, standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt) as error:
         # click puts its own exception in the place of ours.
         told = error.__context__ if isinstance(error, click.exceptions.Abort) else error
-        _fail(str(told or "") or "Interrupted.", 130)
+        _fail(name, str(told or "") or "Interrupted.", 130)
     except click.UsageError as error:
         hint = f" See '{error.ctx.command_path} --help'." if error.ctx else ""
-        _fail(error.format_message() + hint, 2)
+        _fail(name, error.format_message() + hint, 2)
     except BrokenPipeError:  # whoever read our output has gone: all files are written
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         advice = "; make room, or choose another place" if error.errno in _NO_PLACE else ""
         where = f"{error.filename}: " if error.filename else ""
-        _fail(f"{where}{error.strerror or error}{advice}.", 2)
+        _fail(name, f"{where}{error.strerror or error}{advice}.", 2)
     except (InputError, ParameterError) as error:
-        _fail(str(error), 2)
+        _fail(name, str(error), 2)
 
 
-def _fail(message: str, status: int) -> None:
-    click.echo(f"nnpu: {' '.join(message.split())}", err=True)
+def _fail(name: str, message: str, status: int) -> None:
+    click.echo(f"{name}: {' '.join(message.split())}", err=True)
     sys.exit(status)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,7 @@ from nnpu.parameters import ParameterError, check_number
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from nnpu.report import Panel
     from nnpu.theory import Plan
 
 __all__ = ["plan"]
@@ -68,8 +69,7 @@ def plan(
     For the error rate of a classifier that was not trained on these rows, with positives and
     unlabelled rows drawn separately.
     """
-    from nnpu.paper.plan_tables import plan_tables, simulated_half_width
-    from nnpu.theory import loss_constants
+    from nnpu.theory import loss_constants, plan_tables, simulated_half_width
     from nnpu.theory import plan as make_plan
 
     constants = loss_constants(loss, score_bound)
@@ -128,11 +128,46 @@ def _stem(out: Path) -> Path:
     return out.with_suffix("") if out.suffix in (".png", ".svg") else out
 
 
-def _draw(tables: dict[str, list[dict[str, float | int | str | bool]]], out: Path) -> None:
-    from nnpu.paper.theory_pictures import plan_panels
+def _draw(tables: dict[str, list[dict[str, Any]]], out: Path) -> None:
     from nnpu.report import save_figure
 
-    draw(save_figure, plan_panels(tables), _stem(out), columns=3)
+    draw(save_figure, _panels(tables), _stem(out), columns=3)
+
+
+def _panels(tables: dict[str, list[dict[str, Any]]]) -> list[Panel]:
+    """Return three panels: precision by each sample size, and PN's break-even line."""
+    from nnpu.report import Curve, Panel
+
+    def curve(rows: list[dict[str, Any]], x: str, y: str, label: str, *look: Any) -> Curve:
+        return Curve(label, [row[x] for row in rows], [row[y] for row in rows], None, *look)
+
+    precision = [
+        Panel(
+            f"Precision against {label.split(',')[0]}",
+            label,
+            "half-width of the interval",
+            [
+                curve(tables[name], "n", "half_width", "guaranteed", "blue"),
+                curve(tables[name], "n", "simulated", "typical (simulated)", "orange", "dashed"),
+            ],
+            log_x=True,
+            log_y=True,
+            marks=[(row["n"], row["half_width"]) for row in tables[name] if row["now"]],
+        )
+        for name, label in (
+            ("by_n_p", "labelled positives, $n_p$"),
+            ("by_n_u", "unlabelled rows, $n_u$"),
+        )
+    ]
+    against_pn = Panel(
+        "PU is expected to beat PN below the line",
+        "unlabelled rows, $n_u$",
+        "negatives for PN, $n_n$",
+        [curve(tables["pn"], "n_u", "break_even", "break-even", "black")],
+        log_x=True,
+        log_y=True,
+    )
+    return [*precision, against_pn]
 
 
 def _lines(result: Plan, loss: str, simulated: float, estimate: float | None) -> list[str]:

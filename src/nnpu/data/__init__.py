@@ -1,7 +1,7 @@
-"""Data: the paper's sets, samplers of PU data, folds, readers of files, rows for a model.
+"""Data: samplers of PU data, folds, readers of files, rows for a model.
 
-`example_table` is a small table to try things on. `load` gives a data set with true labels;
-`sample_pu` and `sample_censored` turn it into PU data;
+`example_table` is a small table to try things on. `load` gives digits with their true labels;
+`sample_pu` and `sample_censored` turn a data set into PU data;
 `read_table` reads a user's own file; `ParquetRows` and `read_csr` leave a table on disk.
 """
 
@@ -13,11 +13,11 @@ from nnpu.lazy import lazy_names
 
 if TYPE_CHECKING:
     from nnpu.data.csr import read_csr, write_csr
-    from nnpu.data.dataset import Dataset
+    from nnpu.data.dataset import Dataset, binary_labels, load
     from nnpu.data.example import example_table
     from nnpu.data.folds import PUStratifiedKFold
-    from nnpu.data.paper_sets import DATASETS, load
     from nnpu.data.parquet import ParquetRows
+    from nnpu.data.rows import ChosenRows, as_rows
     from nnpu.data.sampling import (
         CensoredSample,
         PUSample,
@@ -28,13 +28,15 @@ if TYPE_CHECKING:
     from nnpu.data.tables import Table, read_table
 
 __all__ = [
-    "DATASETS",
     "CensoredSample",
+    "ChosenRows",
     "Dataset",
     "PUSample",
     "PUStratifiedKFold",
     "ParquetRows",
     "Table",
+    "as_rows",
+    "binary_labels",
     "example_table",
     "load",
     "negative_count",
@@ -48,11 +50,11 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     csr="read_csr write_csr",
-    dataset="Dataset",
+    dataset="Dataset binary_labels load",
     example="example_table",
     folds="PUStratifiedKFold",
-    paper_sets="DATASETS load",
     parquet="ParquetRows",
+    rows="ChosenRows as_rows",
     sampling="CensoredSample PUSample negative_count sample_censored sample_pu",
     tables="Table read_table",
 )

@@ -1,4 +1,7 @@
-"""What a data set is: features with true labels, split into training and test data."""
+"""What a data set is: features with true labels, split into training and test data.
+
+`load` gives the embedded one. The paper's data sets are loaded by `nnpu_paper.load`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from nnpu.parameters import ParameterError, shown
+from nnpu.parameters import InputError, ParameterError, check_choice, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,7 +20,12 @@ if TYPE_CHECKING:
 
     Features: TypeAlias = NDArray[np.float32] | csr_array
 
-__all__ = ["Dataset", "binary_labels"]
+__all__ = ["Dataset", "binary_labels", "load"]
+
+_DIGITS = tuple(range(10))
+_EVEN = (0, 2, 4, 6, 8)
+_N_TEST = 450
+_OF_THE_PAPER = ("mnist", "epsilon", "20news", "cifar10")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +73,7 @@ def binary_labels(
     positive: Iterable[Any] | None,
     default: Iterable[Any],
 ) -> NDArray[np.int8]:
-    """Labels +1 for the classes in `positive` (`default` if None) and −1 for the others.
+    """Return labels +1 for the classes in `positive` (`default` if None) and −1 for the others.
 
     Parameters
     ----------
@@ -93,3 +101,59 @@ def binary_labels(
     signs = [1 if name in chosen else -1 for name in classes]
     labels: NDArray[np.int8] = np.array(signs, dtype=np.int8)[codes]
     return labels
+
+
+def load(name: str = "digits", *, positive: Iterable[Any] | None = None) -> Dataset:
+    """Load the embedded digits, with true labels.
+
+    scikit-learn's 1,797 handwritten digits of 8 × 8 pixels, split into 1,347 training and 450 test
+    digits by class with a fixed seed. Even digits are positive, odd ones negative.
+
+    Parameters
+    ----------
+    name : {"digits"}
+        The data set. Those of the paper (``mnist``, ``epsilon``, ``20news``, ``cifar10``) are
+        loaded by `nnpu_paper.load`, from the distribution ``nnpu-paper``.
+    positive : iterable, optional
+        The digits that make up P, the others being N.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    InputError
+        For a data set of the paper; the message says where it is.
+
+    Examples
+    --------
+    >>> digits = load("digits")
+    >>> digits.y_train[:5]
+    array([...], dtype=int8)
+    >>> load("digits", positive=[0, 1, 2, 3, 4]).prior > 0.5
+    True
+    """
+    if isinstance(name, str) and name in _OF_THE_PAPER:
+        raise InputError(
+            f"{name} is a data set of the paper, which nnpu.data no longer loads: install "
+            f"nnpu-paper and call nnpu_paper.load({name!r})."
+        )
+    check_choice("name", name, "load", ("digits",))
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
+    x, codes = load_digits(return_X_y=True)
+    # Pixels are whole numbers from 0 to 16.
+    parts = train_test_split(
+        (x / 16).astype(np.float32), codes, test_size=_N_TEST, stratify=codes, random_state=0
+    )
+    x_train, x_test, codes_train, codes_test = parts
+    return Dataset(
+        "digits",
+        x_train,
+        binary_labels(codes_train, _DIGITS, positive, _EVEN),
+        x_test,
+        binary_labels(codes_test, _DIGITS, positive, _EVEN),
+        "Handwritten digits of 8 x 8 pixels (scikit-learn); even digits are P, odd ones N.",
+    )

@@ -1,4 +1,7 @@
-"""Pictures of results, and the page about a classifier: `page` makes the report of any of ours."""
+"""Pictures of results, and pages: `page` makes the report of any classifier here.
+
+`Page` with `chart_section` and `table_section` makes a self-contained page of your own.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,20 @@ if TYPE_CHECKING:
         ThresholdDisplay,
     )
     from nnpu.report.figure import draw_figure, save_figure
+    from nnpu.report.html.document import Page, Section, chart_section, table_section
     from nnpu.report.panels import Curve, Panel
     from nnpu.report.sensitivity import sensitivity_panels
 
 __all__ = [
     "Curve",
     "PUCalibrationDisplay",
+    "Page",
     "Panel",
     "PriorDisplay",
     "ScoreDisplay",
+    "Section",
     "ThresholdDisplay",
+    "chart_section",
     "curve_panel",
     "draw_figure",
     "mean_and_spread",
@@ -33,6 +40,7 @@ __all__ = [
     "risk_panel",
     "save_figure",
     "sensitivity_panels",
+    "table_section",
 ]
 
 __getattr__ = lazy_names(
@@ -43,4 +51,5 @@ __getattr__ = lazy_names(
     figure="draw_figure save_figure",
     panels="Curve Panel",
     sensitivity="sensitivity_panels",
+    **{"html.document": "Page Section chart_section table_section"},
 )

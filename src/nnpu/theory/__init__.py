@@ -32,6 +32,7 @@ from nnpu.theory.rademacher import (
     rademacher_finite,
     rademacher_linear,
 )
+from nnpu.theory.simulated import plan_tables, simulated_half_width
 
 __all__ = [
     "Comparison",
@@ -53,11 +54,13 @@ __all__ = [
     "mse_remainder",
     "negative_part_probability_bound",
     "plan",
+    "plan_tables",
     "pu_beats_pn",
     "rademacher_empirical",
     "rademacher_finite",
     "rademacher_linear",
     "section_5_n_n",
+    "simulated_half_width",
     "uniform_deviation_bound",
     "upu_estimation_error_bound",
 ]

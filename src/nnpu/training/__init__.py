@@ -1,17 +1,27 @@
-"""Algorithm 1: mini-batches, the step, the loop, and what is kept of them."""
+"""Algorithm 1: mini-batches, the step, the loop, and what is kept of them.
 
+`train` runs it on a module of your own; `PUClassifier` is the scikit-learn face of the same loop.
+"""
+
+from nnpu.objective import Objective
 from nnpu.training._options import DEFAULT_TRAINING, Training
 from nnpu.training._resume import checkpoints_beside
 from nnpu.training._sample import TrainingSample
-from nnpu.training.batches import BatchPlan
+from nnpu.training.batches import BatchPlan, derive_seed
+from nnpu.training.history import evaluate
 from nnpu.training.loop import predict_scores, train
+from nnpu.training.seeds import seeded
 
 __all__ = [
     "DEFAULT_TRAINING",
     "BatchPlan",
+    "Objective",
     "Training",
     "TrainingSample",
     "checkpoints_beside",
+    "derive_seed",
+    "evaluate",
     "predict_scores",
+    "seeded",
     "train",
 ]

@@ -27,6 +27,23 @@ def evaluate(objective: Objective, scores: Tensor, s: Tensor) -> dict[str, float
 
     ``risk`` and ``zero_one`` are the reported values, ``positive`` and ``negative`` the two parts
     of the first: for nnPU π R̂_p⁺ and r.
+
+    Parameters
+    ----------
+    objective : Objective
+        The risk, with its prior and its loss.
+    scores : Tensor of shape (n,)
+        What a model says of the rows.
+    s : Tensor of shape (n,)
+        PU labels: 1, 0, or −1 for known negatives.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from nnpu.training import Objective
+    >>> scores, s = torch.tensor([2.0, -1.0, 3.0, -2.0]), torch.tensor([1, 1, 0, 0])
+    >>> evaluate(Objective(0.4), scores, s)["zero_one"]  # 0.4 · 1/2 + max(0, 1/2 − 0.4 · 1/2)
+    0.5
     """
     surrogate = objective.terms(scores, s)
     zero_one = objective.terms(scores, s, loss=LOSSES["zero_one"])

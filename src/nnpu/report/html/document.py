@@ -1,23 +1,26 @@
-"""The page: one file that asks nobody for anything."""
+"""The page: one self-contained file, made of sections."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from nnpu.files import write_text
-from nnpu.report.html.markup import Html, join, tag
+from nnpu.report.html.chart import charts
+from nnpu.report.html.markup import Html, join, table, tag
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Page", "Section", "render"]
+    from nnpu.report.panels import Panel
+
+__all__ = ["Page", "Section", "chart_section", "render", "table_section"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,111 @@ class Page:
             height="640",
             style="border: 0",
         )
+
+
+def chart_section(
+    name: str, title: str, panels: Sequence[Panel], words: Sequence[str] = ()
+) -> Section:
+    r"""Return a section of charts with sentences above them.
+
+    Parameters
+    ----------
+    name, title : str
+        Its id, for links, and its heading.
+    panels : sequence of Panel
+        The charts. Matplotlib's mathematical text (``$n_p$``) becomes plain characters.
+    words : sequence of str
+        The sentences.
+
+    Examples
+    --------
+    >>> from nnpu.report import Curve, Panel
+    >>> panel = Panel("Risk", "$n_p$", "risk", [Curve("nnPU", [1, 2, 3], [0.5, 0.3, 0.2])])
+    >>> section = chart_section("risk", "The risk", [panel], ["It falls."])
+    >>> "<p>It falls.</p>" in section.body, "$" in section.body
+    (True, False)
+    """
+    plain = [
+        replace(
+            panel,
+            title=_plain_math(panel.title),
+            x_label=_plain_math(panel.x_label),
+            y_label=_plain_math(panel.y_label),
+            curves=[replace(curve, label=_plain_math(curve.label)) for curve in panel.curves],
+        )
+        for panel in panels
+    ]
+    return Section(name, title, join([*_paragraphs(words), charts(plain, name)]))
+
+
+def table_section(
+    name: str,
+    title: str,
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    caption: str | None = None,
+    words: Sequence[str] = (),
+) -> Section:
+    """Return a section with a table and sentences above it.
+
+    Parameters
+    ----------
+    name, title : str
+        Its id, for links, and its heading.
+    head : sequence of str
+        Names of the columns.
+    rows : sequence of sequences of str
+        The cells; the first of each row names the row.
+    caption : str, optional
+        Of the table; by default the section's title.
+    words : sequence of str
+        The sentences.
+
+    Examples
+    --------
+    >>> section = table_section("sizes", "Sizes", ["Sample", "Rows"], [["P", "3"]])
+    >>> "<td>3</td>" in section.body
+    True
+    """
+    body = join([*_paragraphs(words), table(caption or title, head, rows)])
+    return Section(name, title, body)
+
+
+def _paragraphs(words: Sequence[str]) -> list[Html]:
+    return [tag("p", sentence) for sentence in words]
+
+
+# What the panels of this package use of matplotlib's mathematical text.
+_SYMBOLS = {
+    r"\widetilde{R}": "R̃",
+    r"\widehat{R}": "R̂",
+    r"\widetilde{g}": "g̃",
+    r"\alpha": "\u03b1",
+    r"\beta": "β",
+    r"\pi": "π",
+    r"\propto": "∝",
+    r"\sqrt": "√",
+    r"\,": " ",
+    r"\{": "(",
+    r"\}": ")",
+    "^2": "²",
+    "^*": "*",
+}
+
+
+def _plain_math(text: str) -> str:
+    r"""Write the mathematical text of a picture without marks, for a page that has no such thing.
+
+    >>> _plain_math(r"at $|\widetilde{R}_{pu} - R|$ and $\propto 2\pi/\sqrt{n_p}$")
+    'at |R̃_pu - R| and ∝ 2π/√n_p'
+    """
+    parts = text.split("$")
+    for odd in range(1, len(parts), 2):
+        for mark, symbol in _SYMBOLS.items():
+            parts[odd] = parts[odd].replace(mark, symbol)
+        parts[odd] = parts[odd].translate({ord("{"): None, ord("}"): None})
+    return "".join(parts)
 
 
 def render(page: Page) -> str:

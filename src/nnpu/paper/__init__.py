@@ -1,3 +1,0 @@
-"""The paper's figures, tables and statements as data, and what runs them."""
-
-__all__ = []
