@@ -34,32 +34,38 @@ if TYPE_CHECKING:
     from nnpu.risk_kinds import Risk
 
     Floats = NDArray[np.float64]
+    Pair = tuple[Floats, Floats]
 
 __all__ = ["BOOSTED_LOSSES", "PUObjective", "check_boosted_loss"]
 
 
-def _logistic(g: Floats) -> tuple[Floats, Floats]:
+def _logistic(g: Floats) -> tuple[Pair, Pair]:
     """ℓ(z) = ln(1 + e⁻ᶻ) and ℓ′(z) = −σ(−z)."""
-    small = np.exp(-np.abs(g))
-    rest, far = np.log1p(small), 1 / (1 + small)  # ln(1 + e^−|g|), σ(|g|)
-    near = small * far  # σ(−|g|)
-    values = np.stack([rest + np.maximum(-g, 0), rest + np.maximum(g, 0)])
-    return values, -np.where(g > 0, (near, far), (far, near))
+    small, plus, minus = _sigmoids(g)
+    rest = np.log1p(small)  # ln(1 + e^−|g|)
+    return (rest - np.minimum(g, 0), rest + np.maximum(g, 0)), (-minus, -plus)
 
 
-def _sigmoid(g: Floats) -> tuple[Floats, Floats]:
+def _sigmoid(g: Floats) -> tuple[Pair, Pair]:
     """ℓ(z) = σ(−z) and ℓ′(z) = −σ(z) σ(−z)."""
+    _, plus, minus = _sigmoids(g)
+    slope = -plus * minus
+    return (minus, plus), (slope, slope)
+
+
+def _sigmoids(g: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return e^−|g|, σ(g) and σ(−g), to the last digits on both sides."""
     small = np.exp(-np.abs(g))
     far = 1 / (1 + small)  # σ(|g|)
     near = small * far  # σ(−|g|)
-    slope = -near * far
-    return np.where(g > 0, (near, far), (far, near)), np.stack([slope, slope])
+    positive = g > 0
+    return small, np.where(positive, far, near), np.where(positive, near, far)
 
 
 class _ClosedLoss(NamedTuple):
-    """A loss in closed form: from g to (ℓ(g), ℓ(−g)) and (ℓ′(g), ℓ′(−g)), of shape (2, n) each."""
+    """A loss in closed form: from g to (ℓ(g), ℓ(−g)) and (ℓ′(g), ℓ′(−g))."""
 
-    function: Callable[[Floats], tuple[Floats, Floats]]
+    function: Callable[[Floats], tuple[Pair, Pair]]
     supremum: float
 
 
@@ -162,7 +168,7 @@ class PUObjective:
             return kl_round(scores, s, prior=self.prior, sampling=self.sampling)
         g, labels = np.asarray(scores, dtype=np.float64), np.asarray(s)
         slopes, values = (self._closed_slopes if self._closed else self._torch_slopes)(g, labels)
-        as_positive, as_negative = len(g) * slopes
+        as_positive, as_negative = (len(g) * slope for slope in slopes)
         discount = self.gamma if values["corrected"] else 1.0  # Algorithm 1, line 10
         return Round(
             discount * (as_positive - as_negative),
@@ -170,8 +176,8 @@ class PUObjective:
             values,
         )
 
-    def _closed_slopes(self, g: Floats, s: NDArray[Any]) -> tuple[Floats, dict[str, float]]:
-        """Return a ℓ′(g) and b ℓ′(−g), shape (2, n), and the values of the round.
+    def _closed_slopes(self, g: Floats, s: NDArray[Any]) -> tuple[Pair, dict[str, float]]:
+        """Return a ℓ′(g) and b ℓ′(−g), and the values of the round.
 
         Partial risks are mean losses; each part of a risk is a weighted sum of them, and so is the
         objective once its branch is known.
@@ -179,10 +185,10 @@ class PUObjective:
         losses, slopes = _CLOSED[self.loss].function(g)
         if self.risk.unlabelled_is_negative:
             s = np.where(s == 1, 1, -1)
-        sample = np.select([s == 1, s == 0, s == -1], [0, 1, 2], default=3)  # P, U, N, none
-        counts = np.bincount(sample, minlength=4)[:3]
-        means = np.array([losses[:, sample == k].sum(axis=1) for k in range(3)])  # (3, 2)
-        means /= np.maximum(counts, 1)[:, None]
+        samples = [np.flatnonzero(s == label) for label in (1, 0, -1)]  # P, U, N
+        counts = np.array([len(rows) for rows in samples])
+        sums = [[loss[rows].sum() for loss in losses] for rows in samples]
+        means = np.array(sums) / np.maximum(counts, 1)[:, None]  # (3, 2)
         parts = np.stack(_parts(self.risk, self.prior, *counts.tolist()))  # (2, 3, 2)
         if self.sampling == "one-sample":  # U stands for the population: all rows are part of it
             shares = counts / max(counts.sum(), 1)
@@ -190,10 +196,11 @@ class PUObjective:
             parts += shares[:, None] * population[:, None]
         positive, negative = (parts * means).sum(axis=(1, 2)).tolist()
         (a, b), values = self._branch(positive, negative)
-        weights = a * parts[0] + b * parts[1]
-        weights /= np.maximum(counts, 1)[:, None]
-        of_row = np.vstack([weights, [0, 0]]).T  # (2, 4)
-        return of_row[:, sample] * slopes, values
+        weights = (a * parts[0] + b * parts[1]) / np.maximum(counts, 1)[:, None]
+        of_rows = np.zeros((2, len(g)))
+        for rows, weight in zip(samples, weights, strict=True):
+            of_rows[:, rows] = weight[:, None]
+        return (of_rows[0] * slopes[0], of_rows[1] * slopes[1]), values
 
     def _branch(
         self, positive: float, negative: float
@@ -219,7 +226,7 @@ class PUObjective:
             return self.beta * (1 - self.risk.target_prior) / (1 - self.prior)
         return self.beta
 
-    def _torch_slopes(self, g: Floats, s: NDArray[Any]) -> tuple[Floats, dict[str, float]]:
+    def _torch_slopes(self, g: Floats, s: NDArray[Any]) -> tuple[Pair, dict[str, float]]:
         """As `_closed_slopes`, by automatic differentiation."""
         import torch
 
@@ -242,14 +249,14 @@ class PUObjective:
                 torch.as_tensor(s),
                 loss=Loss(objective.loss.name, watched),
             )
-            (slopes,) = torch.autograd.grad(terms.objective, margins)
+            [slopes] = torch.autograd.grad(terms.objective, margins)  # (2, n)
         values = round_values(
             terms.positive.item(),
             terms.negative.item(),
             terms.risk.item(),
             corrected=bool(terms.corrected),
         )
-        return slopes.numpy(), values
+        return (slopes[0].numpy(), slopes[1].numpy()), values
 
     def __call__(self, scores: ArrayLike, dataset: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return gradient and curvature, as LightGBM asks for them."""

@@ -104,7 +104,7 @@ class Features:
                 [2 * gamma * points, np.full(len(points), -gamma), -gamma * of_centres]
             )
             exponent = extended @ others.T
-        return np.exp(exponent, out=exponent)
+        return np.asarray(np.exp(exponent, out=exponent))
 
     def _fourier(self, X: Any) -> NDArray[np.floating[Any]]:
         assert self.points is not None

@@ -23,7 +23,8 @@ def column_sums(block: Any) -> NDArray[np.float64]:
     """
     if sparse.issparse(block):
         return np.asarray(block.sum(axis=0, dtype=np.float64)).ravel()
-    return (np.ones(len(block), block.dtype) @ block).astype(np.float64)  # quicker than .sum()
+    ones = np.ones(len(block), block.dtype)
+    return np.asarray(ones @ block, np.float64)  # quicker than .sum()
 
 
 def gram(block: Any) -> Floats:
@@ -34,4 +35,4 @@ def gram(block: Any) -> Floats:
            [2., 4.]])
     """
     product = block.T @ block
-    return product.toarray() if sparse.issparse(product) else product
+    return np.asarray(product.toarray() if sparse.issparse(product) else product)
