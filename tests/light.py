@@ -33,8 +33,12 @@ TORCH_ROOMS = (
     "src/nnpu/risk",
     "src/nnpu/table/epoch_risk.py",
     "src/nnpu/training",
-    # their tests, and those that compare with them
+    # their tests, those that compare with them, and those whose model is a network
+    "tests/cli/test_bad_files.py",
+    "tests/cli/test_faults.py",
     "tests/cli/test_no_loss.py",
+    "tests/cli/test_report.py",
+    "tests/cli/test_report_browser.py",
     "tests/cli/test_table_commands.py",
     "tests/data/test_parquet.py",
     "tests/data/test_rows.py",
@@ -60,6 +64,7 @@ TORCH_ROOMS = (
     "tests/test_export.py",
     "tests/test_losses.py",
     "tests/test_models.py",
+    "tests/test_network.py",
     "tests/test_nothing_lost.py",
     "tests/test_objective.py",
     "tests/test_properties.py",
