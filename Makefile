@@ -14,7 +14,7 @@ test: .venv/ready  ## everything that must never break
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
 
 light: .venv-light/ready  ## what needs no torch, in an environment without it (tests/light.py)
-	OMP_NUM_THREADS=1 .venv-light/bin/python -m pytest -q -p tests.light
+	OMP_NUM_THREADS=1 .venv-light/bin/python -m pytest -q -p tests.light tests src
 
 slow: .venv/ready  ## the tests that take minutes
 	$(BIN)/python -m pytest -q -m slow
@@ -87,7 +87,7 @@ format: .venv/ready
 
 .venv-fuzz/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-fuzz
-	.venv-fuzz/bin/pip install --quiet --editable . atheris==3.0.0
+	.venv-fuzz/bin/pip install --quiet --editable '.[torch]' atheris==3.0.0
 	touch $@
 
 .venv-audit/ready:

@@ -40,6 +40,7 @@ TORCH_ROOMS = (
     "tests/cli/test_report.py",
     "tests/cli/test_report_browser.py",
     "tests/cli/test_table_commands.py",
+    "tests/data/test_finite.py",
     "tests/data/test_parquet.py",
     "tests/data/test_rows.py",
     "tests/estimators/test_ambient.py",
@@ -61,6 +62,7 @@ TORCH_ROOMS = (
     "tests/test_bad_input.py",
     "tests/test_boosting.py",
     "tests/test_convex.py",
+    "tests/test_docs.py",
     "tests/test_export.py",
     "tests/test_losses.py",
     "tests/test_models.py",
@@ -76,16 +78,32 @@ TORCH_ROOMS = (
     "tests/training",
 )
 
-# Single tests and examples in files that do without torch otherwise; a parametrised test's
-# cases are named one by one.
+# Single tests and examples in files that do without torch otherwise, by name or with a case.
 TORCH_TESTS = frozenset(
     {
+        "nnpu.data.parquet.ParquetRows",  # rows as mini-batches
+        "nnpu.data.rows.as_rows",
+        "nnpu.risk_kinds.ImbalancedRisk",
+        "nnpu.risk_kinds.KLRisk",
+        "nnpu.risk_kinds.NonNegativePNURisk",
+        "nnpu.risk_kinds.PNURisk",
+        "test_a_reader_that_is_left_early_does_not_abort_the_process",
+        "test_a_table_model_of_0_1_0_keeps_its_predictions",  # a network
+        "test_a_table_model_of_0_2_0_keeps_its_predictions[images]",
+        "test_a_table_model_of_0_2_0_keeps_its_predictions[network]",
+        "test_blocks_become_one_matrix_whose_arrays_stay_on_disk",
+        "test_every_public_name_can_be_had_from_the_package",
+        "test_every_target_reads_what_it_starts_from_and_parts_of_it[model]",
         "test_frames_tensors_and_networks_are_taken",
         "test_images_have_no_groups",
+        "test_nothing_imports_what_only_posix_has",
         "test_tensors_and_arrays_agree",
         "test_there_are_at_most_16_parameters_and_they_share_names_with_the_network",
     }
 )
+
+# What needs a browser or the site's packages, which `make test` has.
+ELSEWHERE = ("tests/review/test_page_browser.py", "tests/test_site.py")
 
 # scikit-learn's own checks skip what needs a package that we do not use.
 OTHERS_SKIPS = ("SCIPY_ARRAY_API",)
@@ -98,13 +116,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     inside = collection_path.relative_to(config.rootpath).as_posix()
-    return True if inside in TORCH_ROOMS else None
+    return True if inside in TORCH_ROOMS or inside in ELSEWHERE else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    with_torch = [item for item in items if item.name in TORCH_TESTS]
+    with_torch = [item for item in items if {item.name, item.name.partition("[")[0]} & TORCH_TESTS]
     config.hook.pytest_deselected(items=with_torch)
-    items[:] = [item for item in items if item.name not in TORCH_TESTS]
+    items[:] = [item for item in items if item not in with_torch]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -163,7 +163,7 @@ for number, clf in enumerate((
     LinearPU(0.3), LinearPU(0.3, loss="squared", basis="rff"),
     LinearPU(0.3, loss="double_hinge", basis="gaussian"),
     BoostedPU(0.3, n_estimators=10), BoostedPU(0.3, risk="nnpnu", loss="sigmoid", n_estimators=10),
-    EnsemblePU(0.3), BiasedLabelPU(LogisticRegression(), 0.4),
+    EnsemblePU(0.3), BiasedLabelPU(prior=0.4),
     PUWrapper(LogisticRegression(), 0.3),
 )):
     clf.fit(x, s)

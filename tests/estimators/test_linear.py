@@ -283,7 +283,7 @@ def test_a_loaded_classifier_is_the_one_that_was_saved(basis, kind, sample, tmp_
         lambda config: config["fitted"].update(n_features=7),
         lambda config: config["fitted"].update(certificate={"gap": 0}),
         lambda config: config["fitted"].pop("objective"),
-        lambda config: config.update(estimator="PUClassifier"),
+        lambda config: config.update(estimator="BoostedPU"),
     ],
 )
 def test_a_forged_folder_is_refused(change, sample, tmp_path):
