@@ -45,6 +45,9 @@ def need(package: str, *, extra: str, owner: str) -> Any:
 def needing(package: str, *, extra: str, owner: str) -> Iterator[None]:
     """Around imports of an optional package: as `need`, for modules that cannot do without it.
 
+    The outermost owner is named: whoever imports `nnpu.training` reads of that, and not of a module
+    behind it.
+
     Examples
     --------
     >>> with needing("no_such_package", extra="torch", owner="PULoss"):
@@ -55,7 +58,7 @@ def needing(package: str, *, extra: str, owner: str) -> Iterator[None]:
     """
     try:
         yield
-    except ModuleNotFoundError as error:
+    except (ModuleNotFoundError, MissingExtraError) as error:
         raise MissingExtraError(
             f"{owner} needs the package {package!r}, which is not installed. Install it with: "
             f"pip install 'nnpu[{extra}]'"
