@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test slow torture fuzz audit oldest newest python coverage release lint types docs check format clean
+.PHONY: demo test light slow torture fuzz audit oldest newest python coverage release lint types docs check format clean
 
 demo: .venv/ready  ## the main job on the bundled table, then the paper's curves on digits
 	$(BIN)/nnpu demo --out nnpu-demo
@@ -13,6 +13,9 @@ demo: .venv/ready  ## the main job on the bundled table, then the paper's curves
 # One thread: the tests' arrays are small, and two threads on a busy machine wait for each other.
 test: .venv/ready  ## everything that must never break
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
+
+light: .venv-light/ready  ## what needs no torch, in an environment without it (tests/light.py)
+	OMP_NUM_THREADS=1 .venv-light/bin/python -m pytest -q -p tests.light tests src
 
 slow: .venv/ready  ## the tests that take minutes
 	$(BIN)/python -m pytest -q -m slow
@@ -66,7 +69,7 @@ types: .venv/ready
 docs: .venv/docs  ## the site, with its gallery: docs/_build/html/index.html
 	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
 
-check: lint types docs test  ## lint, format, strict types, site, tests, doctests
+check: lint types docs light test  ## lint, format, strict types, site, tests, doctests
 
 format: .venv/ready
 	$(BIN)/ruff format .
@@ -81,9 +84,14 @@ format: .venv/ready
 	$(BIN)/pip install --quiet --editable '.[docs]'
 	touch $@
 
+.venv-light/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-light
+	.venv-light/bin/pip install --quiet --editable '.[light]'
+	touch $@
+
 .venv-fuzz/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-fuzz
-	.venv-fuzz/bin/pip install --quiet --editable . atheris==3.0.0
+	.venv-fuzz/bin/pip install --quiet --editable '.[torch]' atheris==3.0.0
 	touch $@
 
 .venv-audit/ready:

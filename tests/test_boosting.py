@@ -10,9 +10,18 @@ import torch
 
 from nnpu import PULoss
 from nnpu.boosting import BOOSTED_LOSSES, PUObjective, kl_round
-from nnpu.losses import get_loss
+from nnpu.losses import Loss, get_loss, logistic
+from nnpu.objective import Objective
 from nnpu.parameters import ParameterError
-from nnpu.risk import RISKS
+from nnpu.risk import (
+    RISKS,
+    ImbalancedRisk,
+    NonNegativePNURisk,
+    NonNegativeRisk,
+    PNURisk,
+    Risk,
+    get_risk,
+)
 
 
 def draw(seed=0, n_p=15, n_u=40, n_n=0, scale=2.0):
@@ -47,6 +56,81 @@ def test_the_gradient_is_that_of_pu_loss_for_every_risk(risk):
     start = PUObjective(0.4, risk=risk).round(scores, s)
     expected = len(s) * pu_loss_gradient(scores, s, prior=0.4, risk=risk, loss="logistic")
     np.testing.assert_allclose(start.gradient, expected, rtol=1e-10, atol=1e-15)
+
+
+class OwnRisk(Risk):
+    """Another's terms under a name of its own, which only torch can differentiate."""
+
+    name = "own"
+    reads = frozenset({1, 0, -1})
+
+    def __init__(self, other):
+        self.other = other
+
+    def labels(self, s):
+        return self.other.labels(s)
+
+    def terms(self, partial, prior, beta=0.0):
+        return self.other.terms(partial, prior, beta)
+
+
+EVERY_RISK = [
+    *RISKS.values(),
+    ImbalancedRisk(0.2),
+    PNURisk(-0.7),
+    PNURisk(1.0),
+    NonNegativePNURisk(0.3),
+]
+
+
+@pytest.mark.parametrize("risk", [risk for risk in EVERY_RISK if risk.name != "kl"], ids=repr)
+@pytest.mark.parametrize("loss", BOOSTED_LOSSES)
+@pytest.mark.parametrize("sampling", ["two-sample", "one-sample"])
+@pytest.mark.parametrize("n_n", [0, 12])
+@pytest.mark.parametrize("n_p", [0, 15])
+def test_the_closed_form_is_the_derivative_by_torch(risk, loss, sampling, n_n, n_p):
+    """Gradient, curvature and every value, in both branches, with and without a tolerance."""
+    branches = set()
+    for shift in (-6.0, -1.0, 0.0, 3.0):
+        for beta in (0.0, 0.1, 2.0):
+            scores, s = draw(n_p=n_p, n_n=n_n)
+            scores = scores + np.where(s == 1, -shift, shift)
+            setting = {"loss": loss, "sampling": sampling, "beta": beta, "gamma": 0.3}
+            ours = PUObjective(0.6, risk=risk, **setting).round(scores, s)
+            torchs = PUObjective(0.6, risk=OwnRisk(risk), **setting).round(scores, s)
+            n = len(s)
+            np.testing.assert_allclose(ours.gradient / n, torchs.gradient / n, rtol=0, atol=1e-12)
+            np.testing.assert_allclose(ours.hessian / n, torchs.hessian / n, rtol=0, atol=1e-12)
+            assert ours.values == pytest.approx(torchs.values, rel=0, abs=1e-12)
+            branches.add(ours.values["corrected"])
+    if n_p and isinstance(risk, NonNegativeRisk | ImbalancedRisk | NonNegativePNURisk):
+        assert branches == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("sampling", ["two-sample", "one-sample"])
+def test_the_closed_form_of_the_kl_risk_is_the_derivative_by_torch(sampling):
+    scores, s = draw()
+    ours = PUObjective(0.4, risk="kl", sampling=sampling).round(scores, s)
+    expected = pu_loss_gradient(scores, s, prior=0.4, risk="kl", sampling=sampling)
+    np.testing.assert_allclose(ours.gradient / len(s), expected, rtol=0, atol=1e-12)
+
+
+def test_no_slope_counts_where_the_absolute_risk_is_zero():
+    """One row of P and one of U with the same score, π = 1/2: r = h(g) − h(g)/2 > 0; none of U: 0.
+
+    Without rows of U and with π R̂_p⁻ = 0 in float64 r is exactly 0, and |r| has no slope there.
+    """
+    ours = PUObjective(0.5, risk="abs").round([-800.0], [1])
+    torchs = PUObjective(0.5, risk=OwnRisk(get_risk("abs"))).round([-800.0], [1])
+    assert ours.values["train_negative"] == 0
+    np.testing.assert_array_equal(ours.gradient, torchs.gradient)
+
+
+def test_a_loss_object_of_ones_own_is_differentiated_by_torch():
+    scores, s = draw()
+    doubled = Loss("logistic", lambda z: 2 * logistic(z))
+    once, twice = (PUObjective(0.4, loss=loss).round(scores, s) for loss in ("logistic", doubled))
+    np.testing.assert_allclose(twice.gradient, 2 * once.gradient, rtol=1e-12)
 
 
 @pytest.mark.parametrize("loss", BOOSTED_LOSSES)
@@ -111,7 +195,7 @@ def test_the_curvature_bounds_the_second_derivative_and_the_step(loss, sampling)
         objective = PUObjective(0.6, loss=loss, sampling=sampling)
         start = objective.round(scores, s)
         g = torch.tensor(scores, requires_grad=True)
-        terms = objective.objective.terms(g, torch.as_tensor(s))
+        terms = Objective(0.6, loss=loss, sampling=sampling).terms(g, torch.as_tensor(s))
         [slope] = torch.autograd.grad(terms.objective, g, create_graph=True)
         [second] = torch.autograd.grad(slope.sum(), g)  # diagonal: rows do not mix in a branch
         assert np.all(start.hessian >= len(s) * np.abs(second.numpy()) * (1 - 1e-9))
@@ -136,7 +220,7 @@ def test_moving_every_leaf_by_its_value_lowers_the_objective(loss, rate):
         moved = scores - rate * (total / curvature)[leaf]
 
         def value(g, corrected=start.values["corrected"], s=s, objective=objective):
-            terms = objective.objective.terms(torch.as_tensor(g), torch.as_tensor(s))
+            terms = Objective(0.5, loss=loss).terms(torch.as_tensor(g), torch.as_tensor(s))
             return float(-terms.negative if corrected else terms.positive + terms.negative)
 
         promised = rate * (total**2 / curvature).sum() / len(s) * (1 - rate * math.exp(rate) / 2)

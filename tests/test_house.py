@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ ROOMS = (
     "launch",
     "ambient",
     "losses",
+    "risk_kinds",
     "risk",
     "objective",
     "theory",
@@ -206,10 +208,49 @@ def test_every_public_name_can_be_had_from_the_package():
         _ = nnpu.nonsense
 
 
-@pytest.mark.parametrize("target", ["demo", "test", "check"])
+@pytest.mark.parametrize("target", ["demo", "test", "light", "check"])
 def test_the_makefile_has_the_promised_targets(target):
     makefile = SOURCE.parents[1] / "Makefile"
     rule = re.search(rf"^{target}:(.*)$", makefile.read_text(encoding="utf-8"), re.MULTILINE)
     assert rule is not None
     # Each sets itself up, directly or through the targets that it needs.
-    assert ".venv/ready" in rule[1] or "test" in rule[1].split()
+    assert re.search(r"\.venv(-light)?/ready", rule[1]) or "test" in rule[1].split()
+
+
+def test_the_core_dependencies_are_those_of_tables():
+    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())["project"]
+    names = {re.match(r"[\w-]+", line)[0] for line in project["dependencies"]}
+    assert names <= {
+        *("click", "filelock", "jinja2", "lightgbm", "narwhals", "numpy", "pyarrow"),
+        *("safetensors", "scikit-learn", "scipy", "tqdm"),
+    }
+    assert project["optional-dependencies"]["torch"] == ["torch>=2.10"]
+
+
+def imports_torch(source: str) -> bool:
+    """Return whether a module imports torch as soon as it is imported itself."""
+    tree = ast.parse(source)
+    blocks = [node.body for node in tree.body if isinstance(node, ast.With)]
+    nodes = [*tree.body, *(node for block in blocks for node in block)]
+    names = {
+        name.split(".")[0]
+        for node in nodes
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    return "torch" in names
+
+
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
+def test_only_the_torch_rooms_import_torch_at_module_level(path):
+    """A module of any other room would not load without the extra."""
+    from tests.light import TORCH_ROOMS
+
+    inside = f"src/nnpu/{path.relative_to(SOURCE).as_posix()}"
+    listed = any(inside == entry or inside.startswith(f"{entry}/") for entry in TORCH_ROOMS)
+    assert listed or not imports_torch(path.read_text(encoding="utf-8"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import torch
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -171,6 +170,13 @@ def test_kinds_of_input_agree():
     x_p, x_u, _ = draw(0.4, 50, 150, d=2)
     expected = estimate_prior(x_p, x_u, random_state=0)
     assert expected == estimate_prior(pd.DataFrame(x_p), pd.DataFrame(x_u), random_state=0)
+
+
+def test_tensors_and_arrays_agree():
+    import torch
+
+    x_p, x_u, _ = draw(0.4, 50, 150, d=2)
+    expected = estimate_prior(x_p, x_u, random_state=0)
     assert expected == estimate_prior(torch.tensor(x_p), torch.tensor(x_u), random_state=0)
 
 

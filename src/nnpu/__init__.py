@@ -10,7 +10,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nnpu import boosting, data, export, losses, metrics, models, report, review, risk, theory
+    from nnpu import (
+        boosting,
+        data,
+        export,
+        losses,
+        metrics,
+        models,
+        report,
+        review,
+        risk,
+        theory,
+        training,
+    )
     from nnpu.estimators import (
         BiasedLabelPU,
         BoostedPU,
@@ -52,6 +64,7 @@ __all__ = [
     "scar_test",
     "sensitivity",
     "theory",
+    "training",
 ]
 
 _NAMES = {  # by the room that has them

@@ -1,4 +1,8 @@
-"""ONNX: a fitted classifier as a graph that runs without this package, checked when it is made."""
+"""ONNX: a fitted classifier as a graph that runs without this package, checked when it is made.
+
+Linear classifiers and trees are written node by node, with onnx alone. A network is exported by
+torch.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor, nn
 
 from nnpu import __version__
-from nnpu.estimators import BoostedPU, LinearPU, PUClassifier
+from nnpu.estimators import BoostedPU, LinearPU
 from nnpu.extras import need
 from nnpu.files import atomic_path
-from nnpu.objective import flat_scores
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
+    from nnpu.estimators import PUClassifier
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.estimators.forest import Forest
 
@@ -36,6 +40,7 @@ _OWNER = "to_onnx"
 _OUTPUTS = ("score", "probability", "prediction")
 _CHECKED = 64  # rows
 _TOLERANCE = 1e-4  # of a score, relative to 1 + |score|
+_OPSET, _IR = 18, 9  # of the graphs that are written here; runtimes of 2023 read them
 
 
 def to_onnx(
@@ -74,7 +79,8 @@ def to_onnx(
     Raises
     ------
     ImportError
-        If ``pip install 'nnpu[onnx]'`` is missing.
+        If ``pip install 'nnpu[onnx]'`` is missing; a network's export also needs
+        ``pip install 'nnpu[torch]'``.
     InputError
         If the module cannot be exported, or the graph's scores are others.
 
@@ -90,11 +96,22 @@ def to_onnx(
     'model.onnx'
     """
     onnx = need("onnx", extra="onnx", owner=_OWNER)
-    need("onnxscript", extra="onnx", owner=_OWNER)
     check_is_fitted(classifier)
-    graph = _Graph(_module(classifier), classifier).eval()
+    if classifier._offset is not None:
+        raise InputError(
+            "The classifier was fitted to columns that float32 cannot hold (time stamps, say), and "
+            "a graph takes float32. Subtract a number near them before fit."
+        )
     rows = _rows(classifier, X)
-    model = _export(graph, torch.from_numpy(rows))
+    if isinstance(classifier, BoostedPU | LinearPU):
+        model = _written(onnx, classifier, rows)
+    elif type(classifier).__name__ == "PUClassifier":
+        model = _exported(classifier, rows)
+    else:
+        raise InputError(
+            f"{type(classifier).__name__} cannot be written as ONNX: PUClassifier, LinearPU and "
+            "BoostedPU can. Use a model folder, classifier.save(folder), if it has one."
+        )
     for name, text in _metadata(classifier, columns).items():
         model.metadata_props.add(key=f"nnpu.{name}", value=text)
     onnx.checker.check_model(model, full_check=True)
@@ -102,22 +119,6 @@ def to_onnx(
     with atomic_path(path) as temporary:
         temporary.write_bytes(model.SerializeToString())
     return Path(path)
-
-
-class _Graph(nn.Module):
-    """Scores, probabilities and predictions of a batch."""
-
-    def __init__(self, module: nn.Module, classifier: BasePUClassifier) -> None:
-        super().__init__()
-        self.module = module
-        self.slope = classifier.calibration_.slope
-        self.intercept = classifier.calibration_.intercept
-        self.threshold = _float32_below(classifier.threshold_)
-
-    def forward(self, features: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        score = flat_scores(self.module(features))
-        probability = torch.sigmoid(self.slope * score + self.intercept)
-        return score, probability, (score > self.threshold).to(torch.int64)
 
 
 def _float32_below(threshold: float) -> float:
@@ -128,85 +129,121 @@ def _float32_below(threshold: float) -> float:
     return float(rounded)
 
 
-def _module(classifier: BasePUClassifier) -> nn.Module:
-    if classifier._offset is not None:
-        raise InputError(
-            "The classifier was fitted to columns that float32 cannot hold (time stamps, say), and "
-            "a graph takes float32. Subtract a number near them before fit."
+class _Graph:
+    """An ONNX graph that is written node by node."""
+
+    def __init__(self, onnx: Any) -> None:
+        self.onnx = onnx
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def constant(self, array: Any) -> str:
+        """Add an array and return its name."""
+        name = f"c{len(self.constants)}"
+        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(array), name))
+        return name
+
+    def node(self, operator: str, *inputs: Any, output: str = "", **attributes: Any) -> str:
+        """Add a node and return the name of its output; what is no name is a constant."""
+        names = [name if isinstance(name, str) else self.constant(name) for name in inputs]
+        output = output or f"n{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(operator, names, [output], **attributes))
+        return output
+
+    def cast(self, name: str, kind: type[np.generic], output: str = "") -> str:
+        """Add a change of type."""
+        to = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+        return self.node("Cast", name, to=to, output=output)
+
+    def model(self, n_features: int) -> Any:
+        """Return the model, from ``features`` to ``score``, ``probability``, ``prediction``."""
+        helper, kinds = self.onnx.helper, self.onnx.TensorProto
+        info = helper.make_tensor_value_info
+        outputs = zip(_OUTPUTS, (kinds.FLOAT, kinds.FLOAT, kinds.INT64), strict=True)
+        graph = helper.make_graph(
+            self.nodes,
+            "nnpu",
+            [info("features", kinds.FLOAT, ["n", n_features])],
+            [info(name, kind, ["n"]) for name, kind in outputs],
+            self.constants,
         )
-    if isinstance(classifier, PUClassifier):
-        module: nn.Module = classifier.module_
-        return module.cpu()
+        return helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid("", _OPSET)],
+            ir_version=_IR,
+            producer_name="nnpu",
+            producer_version=__version__,
+        )
+
+
+def _written(onnx: Any, classifier: BoostedPU | LinearPU, rows: NDArray[np.float32]) -> Any:
+    """Return the graph of trees or of a linear classifier; scores are summed in float64."""
+    graph = _Graph(onnx)
     if isinstance(classifier, BoostedPU):
-        return _Trees(classifier.forest_)
-    if isinstance(classifier, LinearPU):
-        return _Linear(classifier)
-    raise InputError(
-        f"{type(classifier).__name__} cannot be written as ONNX: PUClassifier, LinearPU and "
-        "BoostedPU can. Use a model folder, classifier.save(folder), if it has one."
+        score = _trees(graph, classifier.forest_)
+    else:
+        score = _linear(graph, classifier)
+    graph.cast(score, np.float32, output="score")
+    slope, intercept = (
+        np.float32(value)
+        for value in (classifier.calibration_.slope, classifier.calibration_.intercept)
     )
+    logit = graph.node("Add", graph.node("Mul", "score", slope), intercept)
+    graph.node("Sigmoid", logit, output="probability")
+    above = graph.node("Greater", "score", np.float32(_float32_below(classifier.threshold_)))
+    graph.cast(above, np.int64, output="prediction")
+    return graph.model(rows.shape[1])
 
 
-class _Linear(nn.Module):
-    """w·φ(x) + b of `LinearPU` in float64; without a basis the weights are those of x."""
-
-    mean: Tensor | None
-    scale: Tensor
-    points: Tensor
-    phase: Tensor
-    weight: Tensor
-    bias: Tensor
-
-    def __init__(self, classifier: LinearPU) -> None:
-        super().__init__()
-        features = classifier.features_
-        self.basis, self.gamma, self.size = features.basis, features.gamma, features.size
-        arrays = {name: getattr(features, name) for name in ("mean", "scale", "points", "phase")}
-        arrays |= {"weight": classifier.coef_[0], "bias": classifier.intercept_}
-        for name, array in arrays.items():
-            self.register_buffer(name, None if array is None else torch.tensor(array).double())
-
-    def forward(self, x: Tensor) -> Tensor:
-        return (self._features(x.double()) @ self.weight + self.bias).float()
-
-    def _features(self, x: Tensor) -> Tensor:
-        if self.basis is None:
-            return x
-        x = (x if self.mean is None else x - self.mean) / self.scale
-        product = x @ self.points.T
-        if self.basis == "rff":
-            return torch.cos(product + self.phase) * math.sqrt(2 / self.size)
-        squares = x.square().sum(1, keepdim=True) + self.points.square().sum(1)
-        return torch.exp(-self.gamma * (squares - 2 * product))
+def _linear(graph: _Graph, classifier: LinearPU) -> str:
+    """w·φ(x) + b of `LinearPU`; without a basis the weights are those of x."""
+    phi = _features(graph, graph.cast("features", np.float64), classifier)
+    return graph.node("Add", graph.node("MatMul", phi, classifier.coef_[0]), classifier.intercept_)
 
 
-class _Trees(nn.Module):
+def _features(graph: _Graph, x: str, classifier: LinearPU) -> str:
+    features = classifier.features_
+    if features.basis is None:
+        return x
+    assert features.points is not None
+    points = features.points.astype(np.float64)
+    x = x if features.mean is None else graph.node("Sub", x, features.mean)
+    x = graph.node("Div", x, features.scale)
+    product = graph.node("MatMul", x, points.T.copy())
+    if features.basis == "rff":
+        assert features.phase is not None
+        waves = graph.node("Cos", graph.node("Add", product, features.phase.astype(np.float64)))
+        return graph.node("Mul", waves, np.float64(math.sqrt(2 / features.size)))
+    of_rows = graph.node("ReduceSum", graph.node("Mul", x, x), np.array([1]), keepdims=1)
+    squares = graph.node("Add", of_rows, (points**2).sum(axis=1))
+    distances = graph.node("Sub", squares, graph.node("Mul", product, np.float64(2.0)))
+    return graph.node("Exp", graph.node("Mul", distances, np.float64(-features.gamma)))
+
+
+def _trees(graph: _Graph, forest: Forest) -> str:
     """The sum of the leaves that a row ends in: all trees go down a level at a time."""
-
-    roots: Tensor
-    feature: Tensor
-    threshold: Tensor
-    left: Tensor
-    right: Tensor
-    nan_left: Tensor
-    value: Tensor
-
-    def __init__(self, forest: Forest) -> None:
-        super().__init__()
-        self.depth = max(forest.depths(), default=0)
-        for name, array in forest.arrays().items():
-            tensor = torch.tensor(array)
-            self.register_buffer(name, tensor.long() if array.dtype == np.int32 else tensor)
-
-    def forward(self, x: Tensor) -> Tensor:
-        node = self.roots.expand(x.shape[0], -1)
-        for _ in range(self.depth):  # a leaf is its own child
-            value = x.gather(1, self.feature[node]).double()
-            goes_left = torch.where(
-                value.isnan(), self.nan_left[node], value <= self.threshold[node]
-            )
-            node = torch.where(goes_left, self.left[node], self.right[node])
-        return self.value[node].sum(1).float()
+    arrays = forest.arrays()
+    names = {
+        name: graph.constant(array.astype(np.int64) if array.dtype == np.int32 else array)
+        for name, array in arrays.items()
+    }
+    rows = graph.node("Shape", "features", start=0, end=1)
+    shape = graph.node("Concat", rows, np.array([len(arrays["roots"])]), axis=0)
+    node = graph.node("Expand", names["roots"], shape)  # (n, trees)
+    for _ in range(max(forest.depths(), default=0)):  # a leaf is its own child
+        column = graph.node("Gather", names["feature"], node)
+        value = graph.node("GatherElements", "features", column, axis=1)
+        below = graph.node(
+            "LessOrEqual",
+            graph.cast(value, np.float64),
+            graph.node("Gather", names["threshold"], node),
+        )
+        of_missing = graph.node("Gather", names["nan_left"], node)
+        goes_left = graph.node("Where", graph.node("IsNaN", value), of_missing, below)
+        left, right = (graph.node("Gather", names[name], node) for name in ("left", "right"))
+        node = graph.node("Where", goes_left, left, right)
+    leaves = graph.node("Gather", names["value"], node)
+    return graph.node("ReduceSum", leaves, np.array([1]), keepdims=0)
 
 
 def _rows(classifier: BasePUClassifier, X: Any) -> Any:
@@ -214,13 +251,35 @@ def _rows(classifier: BasePUClassifier, X: Any) -> Any:
     return np.ascontiguousarray(rows.toarray() if sp.issparse(rows) else rows)
 
 
-def _export(graph: nn.Module, rows: Tensor) -> Any:
+def _exported(classifier: PUClassifier, rows: NDArray[np.float32]) -> Any:
+    """Return the graph of a network, as torch writes it."""
+    need("onnxscript", extra="onnx", owner=_OWNER)
+    import torch
+    from torch import Tensor, nn
+
+    from nnpu.objective import flat_scores
+
+    class Answers(nn.Module):
+        """Scores, probabilities and predictions of a batch."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = classifier.module_.cpu()
+            self.slope = classifier.calibration_.slope
+            self.intercept = classifier.calibration_.intercept
+            self.threshold = _float32_below(classifier.threshold_)
+
+        def forward(self, features: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+            score = flat_scores(self.module(features))
+            probability = torch.sigmoid(self.slope * score + self.intercept)
+            return score, probability, (score > self.threshold).to(torch.int64)
+
     n = torch.export.Dim("n", min=1)
     try:
         with _quiet_exporter():
             program = torch.onnx.export(
-                graph,
-                (rows,),
+                Answers().eval(),
+                (torch.from_numpy(rows),),
                 input_names=["features"],
                 output_names=list(_OUTPUTS),
                 dynamic_shapes=({0: n},),

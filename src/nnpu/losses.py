@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from nnpu.extras import needing
 from nnpu.parameters import ParameterError, check_choice, shown
+
+with needing("torch", extra="torch", owner="nnpu.losses"):
+    from torch.nn import functional
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -69,8 +73,6 @@ def logistic(margin: Tensor) -> Tensor:
     >>> logistic(torch.tensor([-2.0, 0.0, 0.5]))
     tensor([2.1269, 0.6931, 0.4741])
     """
-    from torch.nn import functional  # here: names of losses are needed without torch
-
     return -functional.logsigmoid(margin)
 
 

@@ -10,9 +10,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import torch
-from torch import Tensor, nn
-from torch.nn import functional
+
+from nnpu.extras import needing
+
+with needing("torch", extra="torch", owner="nnpu.models"):
+    import torch
+    from torch import Tensor, nn
+    from torch.nn import functional
 
 from nnpu.data.rows import SparseBatch
 from nnpu.parameters import ParameterError, check_choice, check_count, check_number, shown

@@ -6,8 +6,11 @@ import copy
 import math
 from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor, nn
+from nnpu.extras import needing
+
+with needing("torch", extra="torch", owner="PULoss"):
+    import torch
+    from torch import Tensor, nn
 
 from nnpu.losses import get_loss
 from nnpu.parameters import InputError, check_number, check_prior, check_sampling

@@ -111,9 +111,11 @@ def check_count(name: str, value: Any, owner: str, *, low: int = 1) -> int:
 
 
 def check_choice(
-    name: str, value: Any, owner: str, choices: Iterable[str], *, also: str = ""
+    name: str, value: Any, owner: str, choices: Iterable[str], *, also: str = "", why: str = ""
 ) -> str:
     """Return `value` if it is one of `choices`; the error lists them and guesses what was meant.
+
+    The message also says what else is accepted, and why nothing else is, if that is given.
 
     >>> check_choice("loss", "sigmod", "PULoss", ["sigmoid", "logistic"])
     Traceback (most recent call last):
@@ -128,7 +130,8 @@ def check_choice(
     listed = ", ".join(repr(choice) for choice in names)
     raise ParameterError(
         f"The {name!r} parameter of {owner} must be a str among {{{listed}}}"
-        f"{f' or {also}' if also else ''}. Got {shown(value)} instead.{hint}"
+        f"{f' or {also}' if also else ''}{f' ({why})' if why else ''}. Got {shown(value)} instead."
+        f"{hint}"
     )
 
 

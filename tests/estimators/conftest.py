@@ -7,9 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from nnpu import PUClassifier, models
-from nnpu.training import Training
-
 
 def draw(n_p=60, n_u=200, d=4, prior=0.4, seed=0, gap=1.0):
     """Draw P around +gap, and U with a share `prior` of the same; the rest around −gap."""
@@ -34,7 +31,9 @@ def make_sample():
 
 @pytest.fixture
 def quick():
-    """Make a classifier that trains in a few milliseconds."""
+    """Make a network that trains in a few milliseconds."""
+    from nnpu import PUClassifier, models
+    from nnpu.training import Training
 
     def make(**changes):
         settings = {

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
-from nnpu import BoostedPU, EnsemblePU, ImagePU, LinearPU, PUWrapper, TablePU
+from nnpu import BoostedPU, EnsemblePU, LinearPU, PUWrapper, TablePU
 from nnpu.estimators import base
 from nnpu.estimators.ensemble.trials import make_folds
 from nnpu.parameters import ParameterError
@@ -92,6 +92,8 @@ def test_groups_of_another_length_are_refused(visits):
 
 
 def test_images_have_no_groups():
+    from nnpu import ImagePU
+
     images = np.zeros((20, 8, 8), np.uint8)
     with pytest.raises(ParameterError, match="'groups' parameter of ImagePU"):
         ImagePU(0.5).fit(images, np.repeat([1, 0], 10), groups=np.arange(20))

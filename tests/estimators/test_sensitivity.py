@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from sklearn.linear_model import LogisticRegression
 
 from nnpu import PUWrapper, metrics, sensitivity
@@ -86,6 +85,8 @@ def test_a_fitted_classifier_brings_its_prior(large):
 
 
 def test_frames_tensors_and_networks_are_taken(sample, quick):
+    import torch
+
     expected = sensitivity(quick(), sample.x.astype(np.float32), sample.s, random_state=0)
     for x in (pd.DataFrame(sample.x.astype(np.float32)), torch.from_numpy(sample.x).float()):
         assert sensitivity(quick(), x, sample.s, random_state=0) == expected

@@ -7,18 +7,18 @@ import sys
 
 import numpy as np
 import pytest
-import safetensors.torch
+import safetensors.numpy
 import scipy.sparse as sp
-import torch
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import nnpu
 from nnpu import BoostedPU, estimate_prior
+from nnpu.estimators import storage
 from nnpu.estimators.forest import Forest
 from nnpu.estimators.quick_forest import table_scorer
 from nnpu.estimators.stored_forests import stored_forest
 from nnpu.parameters import InputError, ParameterError
-from nnpu.risk import ImbalancedRisk
+from nnpu.risk_kinds import ImbalancedRisk
 
 lightgbm = pytest.importorskip("lightgbm")
 
@@ -456,7 +456,7 @@ def cycle(tensors):
 
 def shared(tensors):
     """Give two nodes one child: levels could double without end."""
-    inner = int((tensors["left"] != torch.arange(len(tensors["left"]))).nonzero()[0, 0])
+    inner = int(np.flatnonzero(tensors["left"] != np.arange(len(tensors["left"])))[0])
     tensors["right"][inner] = tensors["left"][inner]
 
 
@@ -470,24 +470,24 @@ FORGERIES = {
     "a value without end": set_at("value", 0, float("inf")),
     "a cycle": cycle,
     "a node with two parents": shared,
-    "a shorter array": lambda t: t.update(value=t["value"][:-1].clone()),
-    "another type": lambda t: t.update(feature=t["feature"].to(torch.int64)),
+    "a shorter array": lambda t: t.update(value=t["value"][:-1].copy()),
+    "another type": lambda t: t.update(feature=t["feature"].astype(np.int64)),
     "a missing array": lambda t: t.pop("nan_left"),
-    "one array more": lambda t: t.update(more=torch.zeros(1)),
-    "a matrix": lambda t: t.update(value=t["value"][:, None].clone()),
+    "one array more": lambda t: t.update(more=np.zeros(1)),
+    "a matrix": lambda t: t.update(value=t["value"][:, None].copy()),
 }
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_a_forged_forest_is_refused(fitted, tmp_path, forgery):
-    from tests.estimators.test_storage import rewrite_sums
-
     folder = fitted.save(tmp_path / "model")
     path = folder / "model.safetensors"
-    tensors = safetensors.torch.load(path.read_bytes())
+    tensors = {
+        name: array.copy() for name, array in safetensors.numpy.load(path.read_bytes()).items()
+    }
     FORGERIES[forgery](tensors)
-    path.write_bytes(safetensors.torch.save(tensors))
-    rewrite_sums(folder)
+    path.write_bytes(safetensors.numpy.save(tensors))
+    (folder / "SHA256SUMS").write_text(storage._sums(folder))
     with pytest.raises(InputError):
         nnpu.load(folder)
 

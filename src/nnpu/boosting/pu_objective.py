@@ -1,24 +1,79 @@
-"""Algorithm 1 for boosted trees: any PU risk with a loss whose curvature its slope bounds."""
+"""Algorithm 1 for boosted trees: any PU risk with a loss whose curvature its slope bounds.
+
+The risks and losses of this package are differentiated in closed form, by NumPy; a `Risk` or a loss
+of one's own by torch.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from nnpu.boosting import LEAST, Round, kl_round, round_values
-from nnpu.parameters import ParameterError
+from nnpu.extras import need
+from nnpu.parameters import check_choice, check_number, check_prior, check_sampling
+from nnpu.risk_kinds import (
+    RISKS,
+    AbsoluteRisk,
+    ImbalancedRisk,
+    NonNegativePNURisk,
+    NonNegativeRisk,
+    PNURisk,
+    SupervisedRisk,
+    get_risk,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
     from torch import Tensor
 
-    from nnpu.risk import Risk
+    from nnpu.risk_kinds import Risk
+
+    Floats = NDArray[np.float64]
+    Pair = tuple[Floats, Floats]
 
 __all__ = ["BOOSTED_LOSSES", "PUObjective", "check_boosted_loss"]
 
+
+def _logistic(g: Floats) -> tuple[Pair, Pair]:
+    """ℓ(z) = ln(1 + e⁻ᶻ) and ℓ′(z) = −σ(−z)."""
+    small, plus, minus = _sigmoids(g)
+    rest = np.log1p(small)  # ln(1 + e^−|g|)
+    return (rest - np.minimum(g, 0), rest + np.maximum(g, 0)), (-minus, -plus)
+
+
+def _sigmoid(g: Floats) -> tuple[Pair, Pair]:
+    """ℓ(z) = σ(−z) and ℓ′(z) = −σ(z) σ(−z)."""
+    _, plus, minus = _sigmoids(g)
+    slope = -plus * minus
+    return (minus, plus), (slope, slope)
+
+
+def _sigmoids(g: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return e^−|g|, σ(g) and σ(−g), to the last digits on both sides."""
+    small = np.exp(-np.abs(g))
+    far = 1 / (1 + small)  # σ(|g|)
+    near = small * far  # σ(−|g|)
+    positive = g > 0
+    return small, np.where(positive, far, near), np.where(positive, near, far)
+
+
+class _ClosedLoss(NamedTuple):
+    """A loss in closed form: from g to (ℓ(g), ℓ(−g)) and (ℓ′(g), ℓ′(−g))."""
+
+    function: Callable[[Floats], tuple[Pair, Pair]]
+    supremum: float
+
+
+_CLOSED = {"logistic": _ClosedLoss(_logistic, math.inf), "sigmoid": _ClosedLoss(_sigmoid, 1.0)}
+_OUR_RISKS = frozenset(map(type, RISKS.values()))
+
 #: Losses with |ℓ″| ≤ |ℓ′| everywhere.
-BOOSTED_LOSSES = ("logistic", "sigmoid")
+BOOSTED_LOSSES = tuple(_CLOSED)
 
 
 class PUObjective:
@@ -30,7 +85,8 @@ class PUObjective:
     Parameters
     ----------
     prior, risk, beta, sampling
-        As in `nnpu.PULoss`. ``risk="kl"`` is `kl_round`, which uses no other parameter.
+        As in `nnpu.PULoss`. ``risk="kl"`` is `kl_round`, which uses no other parameter; a `Risk`
+        of your own needs torch.
     loss : {"logistic", "sigmoid"}, default="logistic"
         A loss with |ℓ″| ≤ |ℓ′|, which the curvature rests on.
     gamma : float, default=1.0
@@ -87,12 +143,16 @@ class PUObjective:
         sampling: str = "two-sample",
         owner: str = "PUObjective",
     ) -> None:
-        from nnpu.objective import Objective  # here: only a fit needs torch
-
-        self.objective = Objective(
-            prior, risk=risk, loss=loss, beta=beta, gamma=gamma, sampling=sampling, owner=owner
-        )
+        self.prior = check_prior(prior, owner)
+        self.risk: Risk = get_risk(risk, owner=owner)
+        self.loss: Any = loss
+        self.beta = check_number("beta", beta, owner, low=0)
+        self.gamma = check_number("gamma", gamma, owner, low=0, high=1)
+        self.sampling = check_sampling(sampling, owner)
         check_boosted_loss(loss, owner)
+        self._closed = isinstance(loss, str) and type(self.risk) in _OUR_RISKS
+        if not self._closed:
+            need("torch", extra="torch", owner=f"{owner} with a risk or a loss of your own")
 
     def round(self, scores: ArrayLike, s: ArrayLike) -> Round:
         """Return gradient, curvature and risk at these scores.
@@ -104,43 +164,99 @@ class PUObjective:
         s : array-like of shape (n,)
             PU labels: 1 labelled positive, 0 unlabelled, −1 known negative.
         """
-        from nnpu.ambient import plain_torch
+        if self.risk.name == "kl":
+            return kl_round(scores, s, prior=self.prior, sampling=self.sampling)
+        g, labels = np.asarray(scores, dtype=np.float64), np.asarray(s)
+        slopes, values = (self._closed_slopes if self._closed else self._torch_slopes)(g, labels)
+        as_positive, as_negative = (len(g) * slope for slope in slopes)
+        discount = self.gamma if values["corrected"] else 1.0  # Algorithm 1, line 10
+        return Round(
+            discount * (as_positive - as_negative),
+            np.maximum(np.abs(as_positive) + np.abs(as_negative), LEAST),
+            values,
+        )
 
-        with plain_torch():
-            return self._round(scores, s)
+    def _closed_slopes(self, g: Floats, s: NDArray[Any]) -> tuple[Pair, dict[str, float]]:
+        """Return a ℓ′(g) and b ℓ′(−g), and the values of the round.
 
-    def _round(self, scores: ArrayLike, s: ArrayLike) -> Round:
+        Partial risks are mean losses; each part of a risk is a weighted sum of them, and so is the
+        objective once its branch is known.
+        """
+        losses, slopes = _CLOSED[self.loss].function(g)
+        if self.risk.unlabelled_is_negative:
+            s = np.where(s == 1, 1, -1)
+        samples = [np.flatnonzero(s == label) for label in (1, 0, -1)]  # P, U, N
+        counts = np.array([len(rows) for rows in samples])
+        sums = [[loss[rows].sum() for loss in losses] for rows in samples]
+        means = np.array(sums) / np.maximum(counts, 1)[:, None]  # (3, 2)
+        parts = np.stack(_parts(self.risk, self.prior, *counts.tolist()))  # (2, 3, 2)
+        if self.sampling == "one-sample":  # U stands for the population: all rows are part of it
+            shares = counts / max(counts.sum(), 1)
+            population, parts[:, 1] = parts[:, 1].copy(), 0
+            parts += shares[:, None] * population[:, None]
+        positive, negative = (parts * means).sum(axis=(1, 2)).tolist()
+        (a, b), values = self._branch(positive, negative)
+        weights = (a * parts[0] + b * parts[1]) / np.maximum(counts, 1)[:, None]
+        of_rows = np.zeros((2, len(g)))
+        for rows, weight in zip(samples, weights, strict=True):
+            of_rows[:, rows] = weight[:, None]
+        return (of_rows[0] * slopes[0], of_rows[1] * slopes[1]), values
+
+    def _branch(
+        self, positive: float, negative: float
+    ) -> tuple[tuple[float, float], dict[str, float]]:
+        """Return how the two parts make up the objective, and the values of the round."""
+        risk, corrected = positive + negative, False
+        weights = (1.0, 1.0)
+        if isinstance(self.risk, AbsoluteRisk):
+            weights = (1.0, float(np.sign(negative)))
+            negative = abs(negative)
+            risk = positive + negative
+        elif isinstance(self.risk, NonNegativeRisk | ImbalancedRisk | NonNegativePNURisk):
+            corrected = negative < -self._tolerance()  # Algorithm 1, line 5
+            weights = (0.0, -1.0) if corrected else weights  # lines 9 and 6
+            risk = positive + max(negative, 0.0)  # Eq. (6)
+        return weights, round_values(positive, negative, risk, corrected=corrected)
+
+    def _tolerance(self) -> float:
+        """β, or infinity from prior · sup ℓ on, where nnPU is uPU (rounding cannot undo it)."""
+        if self.beta >= self.prior * _CLOSED[self.loss].supremum:
+            return math.inf
+        if isinstance(self.risk, ImbalancedRisk):
+            return self.beta * (1 - self.risk.target_prior) / (1 - self.prior)
+        return self.beta
+
+    def _torch_slopes(self, g: Floats, s: NDArray[Any]) -> tuple[Pair, dict[str, float]]:
+        """As `_closed_slopes`, by automatic differentiation."""
         import torch
 
+        from nnpu.ambient import plain_torch
         from nnpu.losses import Loss
+        from nnpu.objective import Objective
 
-        if self.objective.risk.name == "kl":
-            prior, sampling = self.objective.prior, self.objective.sampling
-            return kl_round(scores, s, prior=prior, sampling=sampling)
+        objective = Objective(
+            self.prior, risk=self.risk, loss=self.loss, beta=self.beta, sampling=self.sampling
+        )
         margins: list[Tensor] = []
 
         def watched(margin: Tensor) -> Tensor:
             margins.append(margin.view_as(margin))  # a node of its own for the derivative
-            return self.objective.loss(margins[-1])
+            return objective.loss(margins[-1])
 
-        g = torch.tensor(np.asarray(scores, dtype=np.float64), requires_grad=True)
-        terms = self.objective.terms(
-            g, torch.as_tensor(np.asarray(s)), loss=Loss(self.objective.loss.name, watched)
+        with plain_torch():
+            terms = objective.terms(
+                torch.tensor(g, requires_grad=True),
+                torch.as_tensor(s),
+                loss=Loss(objective.loss.name, watched),
+            )
+            [slopes] = torch.autograd.grad(terms.objective, margins)  # (2, n)
+        values = round_values(
+            terms.positive.item(),
+            terms.negative.item(),
+            terms.risk.item(),
+            corrected=bool(terms.corrected),
         )
-        (slopes,) = torch.autograd.grad(terms.objective, margins)  # (2, n): a ℓ′(g) and b ℓ′(−g)
-        as_positive, as_negative = len(g) * slopes.numpy()
-        corrected = bool(terms.corrected)
-        discount = self.objective.gamma if corrected else 1.0  # Algorithm 1, line 10
-        return Round(
-            discount * (as_positive - as_negative),
-            np.maximum(np.abs(as_positive) + np.abs(as_negative), LEAST),
-            round_values(
-                terms.positive.item(),
-                terms.negative.item(),
-                terms.risk.item(),
-                corrected=corrected,
-            ),
-        )
+        return (slopes[0].numpy(), slopes[1].numpy()), values
 
     def __call__(self, scores: ArrayLike, dataset: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return gradient and curvature, as LightGBM asks for them."""
@@ -161,7 +277,38 @@ class PUObjective:
         ('nnpu', 0.693..., False)
         """
         values = self.round(scores, dataset.get_label()).values
-        return self.objective.risk.name, values["train_risk"], False
+        return self.risk.name, values["train_risk"], False
+
+
+def _parts(
+    risk: Risk, prior: float, n_p: int, n_u: int, n_n: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the weights of the partial risks in the two parts of a risk of ours.
+
+    Shape (3, 2) each: the samples P, U and N, taken as positive and as negative. `Risk.terms` is
+    the same with tensors.
+    """
+    p_plus, p_minus, u_plus, u_minus, n_plus, n_minus = np.eye(6).reshape(6, 3, 2)
+    positive, known = prior * p_plus, (1 - prior) * n_minus
+    r = u_minus - prior * p_minus
+    if isinstance(risk, SupervisedRisk):
+        return positive, known
+    if isinstance(risk, ImbalancedRisk):
+        return risk.target_prior * p_plus, (1 - risk.target_prior) / (1 - prior) * r
+    if isinstance(risk, PNURisk):
+        weight = abs(risk.eta)
+        if risk.eta >= 0:
+            return positive, (1 - weight) * known + weight * r
+        estimate = u_plus - (1 - prior) * n_plus
+        return (1 - weight) * positive + weight * estimate, known
+    if isinstance(risk, NonNegativePNURisk):
+        t = risk.negative_weight
+        if t == "auto":
+            precision_n = n_n / (1 - prior) ** 2
+            precision_r = n_p * n_u / max(n_p + prior**2 * n_u, 1)
+            t = precision_n / max(precision_n + precision_r, 1)
+        return positive, t * known + (1 - t) * r
+    return positive, r  # nnPU, uPU, abs-PU
 
 
 def check_boosted_loss(loss: Any, owner: str) -> None:
@@ -170,14 +317,9 @@ def check_boosted_loss(loss: Any, owner: str) -> None:
     >>> check_boosted_loss("ramp", "BoostedPU")
     Traceback (most recent call last):
     nnpu.parameters.ParameterError: The 'loss' parameter of BoostedPU must be a str among
-    {'logistic', 'sigmoid'}: the curvature rests on |l''| <= |l'|. Got 'ramp' instead; PUClassifier
-    takes any loss.
+    {'logistic', 'sigmoid'} (the curvature rests on |l''| <= |l'|; PUClassifier takes any loss). Got
+    'ramp' instead.
     """
-    from nnpu.losses import get_loss
-
-    if get_loss(loss, owner=owner).name not in BOOSTED_LOSSES:
-        raise ParameterError(
-            f"The 'loss' parameter of {owner} must be a str among "
-            f"{{{', '.join(map(repr, BOOSTED_LOSSES))}}}: the curvature rests on |l''| <= |l'|."
-            f" Got {loss!r} instead; PUClassifier takes any loss."
-        )
+    name = getattr(loss, "name", loss)  # of a `Loss`, whatever computes it
+    why = "the curvature rests on |l''| <= |l'|; PUClassifier takes any loss"
+    check_choice("loss", name, owner, BOOSTED_LOSSES, why=why)

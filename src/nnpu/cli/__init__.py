@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from nnpu import __version__
+from nnpu.extras import MissingExtraError
 from nnpu.parameters import InputError, ParameterError
 
 __all__ = ["main", "run_command"]
@@ -111,7 +112,7 @@ def run_command(command: click.Command, name: str, args: list[str] | None = None
         advice = "; make room, or choose another place" if error.errno in _NO_PLACE else ""
         where = f"{error.filename}: " if error.filename else ""
         _fail(name, f"{where}{error.strerror or error}{advice}.", 2)
-    except (InputError, ParameterError) as error:
+    except (InputError, ParameterError, MissingExtraError) as error:
         _fail(name, str(error), 2)
 
 

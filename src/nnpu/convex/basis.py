@@ -15,10 +15,7 @@ from nnpu.convex.products import column_sums
 from nnpu.data.vectors import row_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
-    from torch import Tensor
 
 __all__ = ["BASES", "Features", "fit_features"]
 
@@ -75,23 +72,22 @@ class Features:
         X = self._standardise(X, dtype)
         return X if self.basis is None else self._fourier(X)
 
-    def _standardise(self, X: Any, dtype: type[np.floating[Any]], out: Tensor | None = None) -> Any:
+    def _standardise(
+        self, X: Any, dtype: type[np.floating[Any]], out: NDArray[Any] | None = None
+    ) -> Any:
         """Bring rows to one scale: into `out`, if they are dense and it is given."""
         slope = (1 / self.scale).astype(dtype)
         if sparse.issparse(X):
             return sparse.csr_array((X.data * slope[X.indices], X.indices, X.indptr), X.shape)
-        import torch
-
-        x = _as_tensor(np.asarray(X, dtype))
+        x = np.asarray(X, dtype)
         if self.mean is None:
-            return torch.mul(x, torch.from_numpy(slope), out=out).numpy()
-        centred = torch.sub(x, torch.from_numpy(self.mean.astype(dtype)), out=out)
-        return centred.mul_(torch.from_numpy(slope)).numpy()
+            return np.multiply(x, slope, out=out)
+        centred = np.subtract(x, self.mean.astype(dtype), out=out)
+        centred *= slope
+        return centred
 
     def _gaussian(self, X: Any, dtype: type[np.floating[Any]]) -> NDArray[np.floating[Any]]:
         """−γ‖x − c‖² = 2γ x·c − γ‖x‖² − γ‖c‖²: one product of extended matrices, then exp."""
-        import torch
-
         assert self.points is not None
         points, gamma = self.points.astype(dtype), dtype(self.gamma)
         of_centres = np.einsum("ij,ij->i", points, points)
@@ -100,40 +96,25 @@ class Features:
             squares = np.asarray(X.multiply(X).sum(axis=1)).reshape(-1, 1)
             exponent = X @ (2 * gamma * points.T) - gamma * (squares + of_centres)
         else:
-            extended = torch.from_numpy(np.empty((len(X), X.shape[1] + 2), dtype))
+            extended = np.empty((len(X), X.shape[1] + 2), dtype)
             scaled, extended[:, -1] = extended[:, :-2], 1
             self._standardise(X, dtype, out=scaled)
-            torch.sum(scaled.square(), 1, out=extended[:, -2])
+            extended[:, -2] = np.einsum("ij,ij->i", scaled, scaled)
             others = np.column_stack(
                 [2 * gamma * points, np.full(len(points), -gamma), -gamma * of_centres]
             )
-            exponent = (extended @ torch.from_numpy(others).T).numpy()
-        return _in_place(torch.exp_, exponent)
+            exponent = extended @ others.T
+        return np.asarray(np.exp(exponent, out=exponent))
 
     def _fourier(self, X: Any) -> NDArray[np.floating[Any]]:
-        import torch
-
         assert self.points is not None
         assert self.phase is not None
         frequencies, phase = self.points.T.astype(X.dtype), self.phase.astype(X.dtype)
-        if sparse.issparse(X):
-            angles = X @ frequencies + phase
-        else:
-            product = torch.addmm(*map(torch.from_numpy, (phase, X, frequencies)))
-            angles = product.numpy()
-        waves = _in_place(torch.cos_, angles)
+        angles = X @ frequencies
+        angles += phase
+        waves: NDArray[np.floating[Any]] = np.cos(angles, out=angles)
         waves *= X.dtype.type(np.sqrt(2 / self.size))
         return waves
-
-
-def _in_place(
-    function: Callable[[Tensor], Tensor], array: NDArray[np.floating[Any]]
-) -> NDArray[np.floating[Any]]:
-    """Put the values of a function of torch, which uses all threads, in place of an array's."""
-    import torch
-
-    function(torch.from_numpy(array))
-    return array
 
 
 def fit_features(
@@ -193,13 +174,6 @@ def fit_features(
     return Features(plain.mean, scale, basis, points.astype(np.float32), phase, float(gamma))
 
 
-def _as_tensor(X: Any) -> Tensor:
-    """Return an array as a tensor that shares its memory; one that is read-only is copied."""
-    import torch
-
-    return torch.from_numpy(np.require(X, requirements="W"))
-
-
 def _mean_and_scale(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean and standard deviation of every feature, in float64; constants have the scale 1."""
     n, d = X.shape
@@ -211,14 +185,12 @@ def _mean_and_scale(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         mean = total / n
         variance = np.maximum(squares / n - mean**2, 0)
     else:
-        import torch
-
         shift = X[:1_000].mean(axis=0, dtype=np.float64)  # near the mean: no cancellation
         total, squares = np.zeros(d), np.zeros(d)
         for _, block in row_blocks(X, 4 * d):  # small: four passes over each
-            shifted = _as_tensor(block) - torch.from_numpy(shift)  # in float64
-            total += column_sums(shifted.numpy())
-            squares += column_sums(shifted.square_().numpy())
+            shifted = block - shift  # in float64
+            total += column_sums(shifted)
+            squares += column_sums(np.square(shifted, out=shifted))
         mean = shift + total / n
         variance = np.maximum(squares / n - (total / n) ** 2, 0)
     scale = np.sqrt(variance)

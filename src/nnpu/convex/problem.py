@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nnpu.convex.products import add_gram, column_sums, mirror, product
+from nnpu.convex.products import column_sums, gram
 from nnpu.data.vectors import row_blocks
 
 if TYPE_CHECKING:
@@ -122,11 +122,11 @@ class Problem:
         scores = np.empty(self.X.shape[0])
         for rows, block in self.blocks():
             weights = self.weights[rows]
-            scores[rows] = product(block, w)
+            scores[rows] = block @ w
             g = scores[rows] + b
             value += float(weights @ loss.value(g))
             slope = weights * loss.slope(g)
-            pulled += product(block.T, slope)
+            pulled += block.T @ slope
             total += float(slope.sum())
         penalty = self.penalty(alpha)
         objective = value - float(self.linear @ theta) + float(penalty @ theta**2) / 2
@@ -142,11 +142,12 @@ class Problem:
                 continue
             root = np.sqrt(curvature[rows][active])
             part = _times(_take(block, active), root)
-            add_gram(part, matrix[: self.size, : self.size])
+            matrix[: self.size, : self.size] += gram(part)
             if self.intercept:
-                matrix[: self.size, -1] += product(part.T, root)
+                matrix[: self.size, -1] += part.T @ root
                 matrix[-1, -1] += root @ root
-        mirror(matrix)
+        if self.intercept:
+            matrix[-1, : self.size] = matrix[: self.size, -1]
         return matrix
 
     def hessian_times(self, curvature: Floats, vector: Floats, alpha: float) -> Floats:
@@ -156,8 +157,8 @@ class Problem:
         for rows, block in self.blocks():
             if not curvature[rows].any():
                 continue
-            bent = curvature[rows] * (product(block, w) + b)
-            pulled += product(block.T, bent)
+            bent = curvature[rows] * (block @ w + b)
+            pulled += block.T @ bent
             total += float(bent.sum())
         return self._join(pulled, total) + self.penalty(alpha) * vector
 

@@ -1,8 +1,4 @@
-"""Products of blocks of features, dense or sparse.
-
-Dense ones are torch's, imported when there is one: two libraries with threads of their own get in
-each other's way.
-"""
+"""Sums over the rows of a block of features, dense or sparse."""
 
 from __future__ import annotations
 
@@ -14,60 +10,29 @@ from scipy import sparse
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    Floats = NDArray[np.floating[Any]]
 
-__all__ = ["add_gram", "column_sums", "mirror", "product"]
-
-_STRIP = 100  # columns that are worth a product of their own
+__all__ = ["column_sums", "gram"]
 
 
-def product(block: Any, other: Floats) -> Floats:
-    """Return a block of features, or one turned over, times a vector or a matrix."""
-    if sparse.issparse(block):
-        return np.asarray(block @ other)
-    import torch
+def column_sums(block: Any) -> NDArray[np.float64]:
+    """Return the sum of each column of a block of features.
 
-    return torch.matmul(torch.from_numpy(block), torch.from_numpy(other)).numpy()
-
-
-def column_sums(block: Any) -> Floats:
-    """Return the sum of each column of a block of features."""
-    if sparse.issparse(block):
-        return np.asarray(block.sum(axis=0, dtype=np.float64)).ravel()
-    import torch
-
-    features = torch.from_numpy(block)
-    sums = features.new_ones(1, len(features)) @ features
-    return sums[0].double().numpy()
-
-
-def add_gram(block: Any, matrix: Floats) -> None:
-    """Add the upper triangle of blockᵀ block to that of a matrix, in place.
-
-    A dense block is taken in up to four strips of columns, each of which meets only itself and
-    those to its right. `mirror` makes the matrix whole when all blocks are in.
-
-    >>> matrix = np.ones((2, 2))
-    >>> add_gram(np.array([[1.0, 2.0]]), matrix)
-    >>> mirror(matrix)
-    >>> matrix
-    array([[2., 3.],
-           [3., 5.]])
+    >>> column_sums(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([4., 6.])
     """
     if sparse.issparse(block):
-        matrix += (block.T @ block).toarray()
-        return
-    import torch
-
-    features, sums = torch.from_numpy(block), torch.from_numpy(matrix)
-    size = features.shape[1]
-    step = -(-size // min(max(size // _STRIP, 1), 4))
-    for start in range(0, size, step):
-        strip = features[:, start : start + step]
-        sums[start : start + step, start:].add_(strip.T @ features[:, start:])
+        return np.asarray(block.sum(axis=0, dtype=np.float64)).ravel()
+    ones = np.ones(len(block), block.dtype)
+    return np.asarray(ones @ block, np.float64)  # quicker than .sum()
 
 
-def mirror(matrix: Floats) -> None:
-    """Put the upper triangle of a matrix in place of its lower one."""
-    for row in range(1, len(matrix)):
-        matrix[row, :row] = matrix[:row, row]
+def gram(block: Any) -> Floats:
+    """Return blockᵀ block, of which NumPy computes one triangle.
+
+    >>> gram(np.array([[1.0, 2.0]]))
+    array([[1., 2.],
+           [2., 4.]])
+    """
+    product = block.T @ block
+    return np.asarray(product.toarray() if sparse.issparse(product) else product)

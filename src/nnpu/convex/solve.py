@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import brentq
 
-from nnpu.ambient import plain_torch
 from nnpu.convex.convex_losses import CONVEX_LOSSES, smooth_double_hinge
-from nnpu.convex.products import add_gram, column_sums, mirror
+from nnpu.convex.products import column_sums, gram
 from nnpu.data.vectors import row_blocks
 
 if TYPE_CHECKING:
@@ -75,7 +75,6 @@ class Solution:
     certificate: Certificate
 
 
-@plain_torch()
 def solve_path(
     problem: Problem, loss: str, alphas: Iterable[float], *, tol: float = 1e-6, max_iter: int = 200
 ) -> list[Solution]:
@@ -156,7 +155,7 @@ def _newton_direction(
     matrix = problem.hessian(curvature, alpha)
     if problem.intercept:
         matrix[-1, -1] += 1e-12
-    return _Factor(matrix).solve(now.gradient)
+    return np.asarray(cho_solve(cho_factor(matrix, overwrite_a=True), now.gradient))
 
 
 def _conjugate_gradients(
@@ -262,31 +261,15 @@ def _normal_equations(problem: Problem, alphas: list[float], tol: float) -> list
     solutions = []
     for alpha in alphas:
         system = matrix / 2 + np.diag(problem.penalty(alpha))
-        factor = _Factor(system)
-        theta = factor.solve(right)
-        theta += factor.solve(right - system @ theta)  # one refinement
+        factor = cho_factor(system)
+        theta = cho_solve(factor, right)
+        theta += cho_solve(factor, right - system @ theta)  # one refinement
         gradient = system @ theta - right
         objective = float(theta @ (system @ theta) / 2 - right @ theta) + 0.25
         gap = float(gradient @ gradient) / (2 * alpha)
         certificate = Certificate(gap, float(np.linalg.norm(gradient)), 1, gap <= tol)
         solutions.append(Solution(theta, objective, certificate))
     return solutions
-
-
-class _Factor:
-    """Cholesky's factor of a positive definite matrix."""
-
-    def __init__(self, matrix: Floats) -> None:
-        import torch
-
-        self._lower = torch.linalg.cholesky(torch.from_numpy(matrix))
-
-    def solve(self, right: Floats) -> Floats:
-        """Return x with matrix · x = right."""
-        import torch
-
-        column = torch.from_numpy(right)[:, None]
-        return torch.cholesky_solve(column, self._lower)[:, 0].numpy()
 
 
 def _precision(problem: Problem, alpha: float) -> type[np.floating[Any]]:
@@ -305,9 +288,8 @@ def _second_moments(problem: Problem, dtype: type[np.floating[Any]]) -> tuple[Fl
         used = problem.population[rows]
         x_u = block if used.all() else block[used]
         phi = problem.features.transform(x_u, dtype)
-        add_gram(phi, matrix[: problem.size, : problem.size])
+        matrix[: problem.size, : problem.size] += gram(phi)
         total[: problem.size] += column_sums(phi)
-    mirror(matrix)
     n = problem.population.sum()
     if problem.intercept:
         total[-1] = n

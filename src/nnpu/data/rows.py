@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from nnpu.extras import need
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -91,6 +93,7 @@ class Rows(ABC):
 
     def block(self, start: int, stop: int) -> Tensor | SparseBatch:
         """Return the rows from `start` to `stop`, to be read only: they may be the table's own."""
+        need("torch", extra="torch", owner=type(self).__name__)
         import torch
 
         return self.take(torch.arange(start, stop))
@@ -274,6 +277,7 @@ def as_rows(x: Any) -> Rows:
     """
     if isinstance(x, Rows):
         return x
+    need("torch", extra="torch", owner="as_rows")
     import torch
 
     if sparse.issparse(x):

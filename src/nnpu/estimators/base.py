@@ -149,11 +149,11 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         Examples
         --------
         >>> import numpy as np
-        >>> from nnpu import PUClassifier
+        >>> from nnpu import LinearPU
         >>> rng = np.random.default_rng(0)
         >>> y = np.r_[np.ones(700), -np.ones(700)]       # 400 of the positives are labelled
         >>> X, s = rng.normal(y[:, None], 1), np.r_[np.ones(400), np.zeros(1000)]
-        >>> clf = PUClassifier(0.3, epochs=5, random_state=0).fit(X[::2], s[::2])
+        >>> clf = LinearPU(0.3).fit(X[::2], s[::2])
         >>> clf = clf.calibrate(X[1::2], s[1::2])
         >>> bool(abs(clf.predict_proba(X[s == 0])[:, 1].mean() - 0.3) < 0.05)
         True

@@ -7,8 +7,12 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from sklearn.utils.validation import check_consistent_length, validate_data
+
+from nnpu.extras import needing
+
+with needing("torch", extra="torch", owner="ImagePU"):
+    import torch
 
 from nnpu.calibration.soft_labels import positive_share
 from nnpu.data.vectors import as_array

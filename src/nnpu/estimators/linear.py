@@ -20,12 +20,10 @@ from nnpu.convex import (
     fit_features,
     solve_path,
 )
-from nnpu.convex.products import product
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.data.vectors import row_blocks
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.labels import encode
-from nnpu.losses import get_loss
 from nnpu.metrics import pu_zero_one_risk
 from nnpu.parameters import (
     InputError,
@@ -33,10 +31,8 @@ from nnpu.parameters import (
     check_choice,
     check_count,
     check_number,
-    check_sampling,
     shown,
 )
-from nnpu.risk import get_risk, partial_risks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -297,15 +293,9 @@ class LinearPU(BasePUClassifier):
         return [self._risks(np.ascontiguousarray(column), codes) for column in scores.T]
 
     def _risks(self, scores: NDArray[np.float32], codes: Labels) -> tuple[float, float]:
-        import torch
-
-        partial = partial_risks(
-            torch.from_numpy(scores).double(),
-            torch.from_numpy(codes),
-            get_loss(self.loss),
-            sampling=check_sampling(self.sampling, _OWNER),
-        )
-        risk = float(get_risk("upu").terms(partial, self.prior_).risk)
+        g, h = scores.astype(np.float64), CONVEX_LOSSES[self.loss].value  # h(g) = ℓ(−g)
+        x_p, x_u = g[codes == 1], g if self.sampling == "one-sample" else g[codes == 0]
+        risk = self.prior_ * float(np.mean(h(-x_p) - h(x_p))) + float(np.mean(h(x_u)))  # Eq. (2)
         predictions = (scores > 0).astype(int)
         return risk, pu_zero_one_risk(codes, predictions, prior=self.prior_, sampling=self.sampling)
 
@@ -351,24 +341,22 @@ def _linear_scores(
 ) -> NDArray[np.float32]:
     """g(x) = φ(x)·coef + b, one column per row of coef; without a basis the weights are X's own."""
     scores = np.empty((X.shape[0], len(coef)), np.float32)
-    plain = features.basis is None
     for rows, block in row_blocks(X, features.size):
-        if plain:  # NumPy's product: a stored model without a basis scores without torch
-            scores[rows] = block.astype(np.float64) @ coef.T + intercept
-        else:
-            scores[rows] = product(features.transform(block), coef.T) + intercept
+        plain = features.basis is None
+        phi = block.astype(np.float64) if plain else features.transform(block)
+        scores[rows] = phi @ coef.T + intercept
     return scores
 
 
 def _check_loss(loss: Any) -> None:
-    known = get_loss(loss, owner=_OWNER)  # a misspelt name is refused there
-    if not isinstance(loss, str) or loss not in CONVEX_LOSSES:
-        raise ParameterError(
-            f"The 'loss' parameter of {_OWNER} must be a str among "
-            f"{{{', '.join(map(repr, sorted(CONVEX_LOSSES)))}}}: the problem is convex only if "
-            f"l(t, +1) - l(t, -1) = -t, Eq. (5). Got {known.name!r} instead; PUClassifier takes "
-            "any loss."
-        )
+    check_choice(
+        "loss",
+        loss,
+        _OWNER,
+        CONVEX_LOSSES,
+        why="the problem is convex only if l(t, +1) - l(t, -1) = -t, Eq. (5); PUClassifier takes "
+        "any loss",
+    )
 
 
 def _check_alpha(alpha: Any, name: str) -> float:

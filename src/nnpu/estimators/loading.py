@@ -166,7 +166,7 @@ def _parameters(plain: dict[str, Any]) -> dict[str, Any]:
     parameters = dict(plain)
     risk = parameters.get("risk")
     if isinstance(risk, dict):
-        from nnpu.risk import RISKS
+        from nnpu.risk_kinds import RISKS
 
         fields = dict(risk)
         parameters["risk"] = type(RISKS[fields.pop("name")])(**fields)

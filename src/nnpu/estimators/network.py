@@ -7,8 +7,11 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import nn
+from nnpu.extras import needing
+
+with needing("torch", extra="torch", owner="PUClassifier"):
+    import torch
+    from torch import nn
 
 from nnpu.ambient import plain_torch
 from nnpu.data.moments import feature_scale

@@ -21,7 +21,7 @@ from nnpu.estimators.forest import Forest
 from nnpu.estimators.labels import encode, fit_labels
 from nnpu.parameters import InputError, ParameterError
 from nnpu.prior import estimate_prior
-from nnpu.risk import get_risk
+from nnpu.risk_kinds import get_risk
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -142,6 +142,6 @@ def _plain_parameters(classifier: BasePUClassifier) -> dict[str, Any]:
 
 
 def _plain_risk(risk: Any) -> dict[str, Any]:
-    from nnpu.risk import Risk
+    from nnpu.risk_kinds import Risk
 
     return {"risk": {"name": risk.name, **vars(risk)}} if isinstance(risk, Risk) else {}

@@ -14,13 +14,13 @@ from nnpu.estimators.stored_forests import stored_forest
 from nnpu.estimators.untrusted import check_history
 from nnpu.extras import need
 from nnpu.parameters import InputError, check_count, check_number
-from nnpu.risk import get_risk
+from nnpu.risk_kinds import get_risk
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.estimators.labels import Labels
-    from nnpu.risk import Risk
+    from nnpu.risk_kinds import Risk
 
 __all__ = ["BoostedPU"]
 

@@ -1,34 +1,33 @@
 """The risk of a classifier as a function of its scores: the paper's equations and relatives.
 
-`estimates` is the paper's, Eqs. (1), (2), (4) and (6): four estimators of the risk, each a pure,
-differentiable function of score tensors. `partial` and `kinds` are what training needs: the
-partial risks of a mixed mini-batch, and `Risk` objects that turn them into a value to report and
-an objective to differentiate.
+`functions` is the paper's, Eqs. (1), (2), (4) and (6): four estimators of the risk, each a pure,
+differentiable function of score tensors. `partial` and `nnpu.risk_kinds` are what training needs:
+the partial risks of a mixed mini-batch, and `Risk` objects that turn them into a value to report
+and an objective to differentiate.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from nnpu.extras import needing
+from nnpu.risk_kinds import (
+    RISKS,
+    AbsoluteRisk,
+    ImbalancedRisk,
+    KLRisk,
+    NonNegativePNURisk,
+    NonNegativeRisk,
+    PartialRisks,
+    PNURisk,
+    Risk,
+    SupervisedRisk,
+    Terms,
+    UnbiasedRisk,
+    get_risk,
+)
 
-from nnpu.lazy import lazy_names
-
-if TYPE_CHECKING:
+with needing("torch", extra="torch", owner="nnpu.risk"):
     from nnpu.risk.functions import AnyLoss, nnpu_risk, pn_risk, upu_risk, upu_risk_symmetric
-    from nnpu.risk.kinds import (
-        RISKS,
-        AbsoluteRisk,
-        ImbalancedRisk,
-        KLRisk,
-        NonNegativePNURisk,
-        NonNegativeRisk,
-        PNURisk,
-        Risk,
-        SupervisedRisk,
-        Terms,
-        UnbiasedRisk,
-        get_risk,
-    )
-    from nnpu.risk.partial import PartialRisks, partial_risks
+    from nnpu.risk.partial import partial_risks
 
 __all__ = [
     "RISKS",
@@ -51,11 +50,3 @@ __all__ = [
     "upu_risk",
     "upu_risk_symmetric",
 ]
-
-__getattr__ = lazy_names(
-    __name__,
-    functions="AnyLoss nnpu_risk pn_risk upu_risk upu_risk_symmetric",
-    kinds="AbsoluteRisk ImbalancedRisk KLRisk NonNegativePNURisk NonNegativeRisk PNURisk "
-    "RISKS Risk SupervisedRisk Terms UnbiasedRisk get_risk",
-    partial="PartialRisks partial_risks",
-)

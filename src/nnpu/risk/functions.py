@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from torch import Tensor
+
 from nnpu.losses import Loss, get_loss
 from nnpu.parameters import ParameterError, check_prior, shown
 
@@ -14,8 +16,6 @@ __all__ = ["AnyLoss", "nnpu_risk", "pn_risk", "upu_risk", "upu_risk_symmetric"]
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from torch import Tensor
 
 AnyLoss: TypeAlias = "str | Loss | Callable[[Tensor], Tensor]"
 
@@ -121,8 +121,6 @@ def nnpu_risk(
 
 def _scores(scores: Tensor, sample: str, owner: str) -> Tensor:
     """Return scores as floats."""
-    from torch import Tensor  # here: the names of losses are needed without it
-
     if not isinstance(scores, Tensor) or scores.is_complex():
         raise ParameterError(
             f"The 'scores_{sample}' parameter of {owner} must be a torch.Tensor of real numbers. "

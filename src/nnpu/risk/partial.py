@@ -2,42 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+import torch
+from torch import Tensor
+
 from nnpu.parameters import InputError
+from nnpu.risk_kinds import PartialRisks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torch import Tensor
-
     from nnpu.losses import Loss
     from nnpu.parameters import Sampling
 
-__all__ = ["PartialRisks", "Pool", "partial_risks"]
+__all__ = ["Pool", "partial_risks"]
 
 #: From the sums of losses, (3, 2), and counts of rows, (3,), of one process to those of all.
 Pool: TypeAlias = "Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]"
-
-
-@dataclass(frozen=True)
-class PartialRisks:
-    """Mean losses of each sample, taken as positive (plus) or as negative (minus).
-
-    The mean over an empty sample is 0, never NaN. In the one-sample setting ``risk_u_*`` are
-    means over the whole population sample, P ∪ U ∪ N. Each field is a tensor of shape ().
-    """
-
-    risk_p_plus: Tensor
-    risk_p_minus: Tensor
-    risk_u_plus: Tensor
-    risk_u_minus: Tensor
-    risk_n_plus: Tensor
-    risk_n_minus: Tensor
-    n_p: Tensor
-    n_u: Tensor
-    n_n: Tensor
 
 
 def partial_risks(
@@ -80,8 +62,6 @@ def partial_risks(
     >>> partial_risks(scores, s, get_loss("zero_one"), sampling="one-sample").risk_u_minus
     tensor(0.6667)
     """
-    import torch  # here: the names of risks are needed without it
-
     # Half types overflow when summed, and round the sigmoid loss to 1, with slope 0, from −9 on.
     precise = torch.promote_types(scores.dtype, torch.float32)
     scores = scores.to(precise)
@@ -105,8 +85,6 @@ def partial_risks(
 
 
 def _losses(loss: Loss, margin: Tensor) -> Tensor:
-    from torch import Tensor
-
     values = loss(margin)
     if not isinstance(values, Tensor) or values.shape != margin.shape:
         came = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__

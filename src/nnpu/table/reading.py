@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nnpu.data.streams import Batch, read_rows
+from nnpu.extras import need
 from nnpu.parameters import (
     InputError,
     ParameterError,
@@ -200,6 +201,10 @@ def check_parameters(job: TablePU) -> None:
     """Check the parameters of a table's job before any work is done."""
     check_sampling(job.sampling, "TablePU")
     check_number("holdout", job.holdout, "TablePU", low=0, high=0.5)
+    if job.images is not None:
+        need("torch", extra="torch", owner="TablePU with images")
+    if isinstance(job.model, str) and job.model == "network":
+        need("torch", extra="torch", owner="TablePU with model='network'")
     if job.decimal is not None:
         check_choice("decimal", job.decimal, "TablePU", (".", ","))
     if not isinstance(job.pos_label, str | int | float | np.generic | None):

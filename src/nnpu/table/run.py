@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from nnpu.estimators.evaluation import prior_interval
+from nnpu.extras import need
 from nnpu.files import partial_folder
 from nnpu.launch import is_first, of_torchrun
 from nnpu.model_folder import LOG, REPORT, RUN
@@ -51,6 +52,8 @@ def model_for(
     images, image_size : str, int, optional
         The column of image files, if there is one, and the side they are resized to.
     """
+    if images is not None:
+        need("torch", extra="torch", owner="nnpu fit --images")
     if images is not None and name is None and parallel == "global":
         from nnpu.estimators._image_stages import RUNS
         from nnpu.training.checkpoint import check_checkpoints
@@ -77,6 +80,11 @@ def model_for(
             )
         yield name
         return
+    need(
+        "torch",
+        extra="torch",
+        owner=f"nnpu fit {f'with {reasons[0]}' if unasked else '--model network'}",
+    )
     from nnpu.training import DEFAULT_TRAINING, checkpoints_beside
 
     loop = replace(DEFAULT_TRAINING, parallel=parallel)

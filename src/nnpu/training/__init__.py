@@ -3,14 +3,17 @@
 `train` runs it on a module of your own; `PUClassifier` is the scikit-learn face of the same loop.
 """
 
-from nnpu.objective import Objective
-from nnpu.training._options import DEFAULT_TRAINING, Training
-from nnpu.training._resume import checkpoints_beside
-from nnpu.training._sample import TrainingSample
-from nnpu.training.batches import BatchPlan, derive_seed
-from nnpu.training.history import evaluate
-from nnpu.training.loop import predict_scores, train
-from nnpu.training.seeds import seeded
+from nnpu.extras import needing
+
+with needing("torch", extra="torch", owner="nnpu.training"):
+    from nnpu.objective import Objective
+    from nnpu.training._options import DEFAULT_TRAINING, Training
+    from nnpu.training._resume import checkpoints_beside
+    from nnpu.training._sample import TrainingSample
+    from nnpu.training.batches import BatchPlan, derive_seed
+    from nnpu.training.history import evaluate
+    from nnpu.training.loop import predict_scores, train
+    from nnpu.training.seeds import seeded
 
 __all__ = [
     "DEFAULT_TRAINING",

@@ -1,6 +1,7 @@
 """`Risk` objects: what is made of partial risks to report, and what to differentiate.
 
-The two differ on purpose: see Algorithm 1.
+The two differ on purpose: see Algorithm 1. Names and parameters of risks are needed without torch,
+so that it is imported only where a risk is evaluated; `nnpu.risk` is the public door.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
-from nnpu.losses import Loss, logistic, sigmoid
 from nnpu.parameters import check_choice, check_number, check_prior
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from nnpu.risk.partial import PartialRisks
+    from nnpu.losses import Loss
 
 __all__ = [
     "RISKS",
@@ -28,12 +28,32 @@ __all__ = [
     "NonNegativePNURisk",
     "NonNegativeRisk",
     "PNURisk",
+    "PartialRisks",
     "Risk",
     "SupervisedRisk",
     "Terms",
     "UnbiasedRisk",
     "get_risk",
 ]
+
+
+@dataclass(frozen=True)
+class PartialRisks:
+    """Mean losses of each sample, taken as positive (plus) or as negative (minus).
+
+    The mean over an empty sample is 0, never NaN. In the one-sample setting ``risk_u_*`` are
+    means over the whole population sample, P ∪ U ∪ N. Each field is a tensor of shape ().
+    """
+
+    risk_p_plus: Tensor
+    risk_p_minus: Tensor
+    risk_u_plus: Tensor
+    risk_u_minus: Tensor
+    risk_n_plus: Tensor
+    risk_n_minus: Tensor
+    n_p: Tensor
+    n_u: Tensor
+    n_n: Tensor
 
 
 class Terms(NamedTuple):
@@ -62,11 +82,15 @@ class Risk(ABC):
     name: ClassVar[str]
     reads: ClassVar[frozenset[int]] = frozenset({1, 0})
     unlabelled_is_negative: ClassVar[bool] = False
-    own_loss: ClassVar[Loss | None] = None
+
+    @property
+    def own_loss(self) -> Loss | None:
+        """The loss that this risk is made of; None: the one that is asked for."""
+        return None
 
     def labels(self, s: Tensor) -> Tensor:
         """Return the labels as this risk reads them."""
-        import torch  # here: the names of risks are needed without it
+        import torch
 
         return torch.where(s == 1, 1, -1) if self.unlabelled_is_negative else s
 
@@ -266,6 +290,8 @@ def _kl_loss(margin: Tensor) -> Tensor:
     """−log σ(g) for a row as positive, σ(g) for a row as unlabelled; margins (g, −g), (2, n)."""
     import torch
 
+    from nnpu.losses import logistic, sigmoid
+
     return torch.stack([logistic(margin[0]), sigmoid(margin[1])])
 
 
@@ -292,7 +318,13 @@ class KLRisk(Risk):
     """
 
     name: ClassVar[str] = "kl"
-    own_loss: ClassVar[Loss | None] = Loss("kl", _kl_loss)
+
+    @property
+    def own_loss(self) -> Loss:
+        """Its two halves, as `_kl_loss` has them."""
+        from nnpu.losses import Loss
+
+        return Loss("kl", _kl_loss)
 
     def terms(self, partial: PartialRisks, prior: float, beta: float = 0.0) -> Terms:
         """π R̂_p⁺ + R̂_u⁻, under the two halves of its loss."""
