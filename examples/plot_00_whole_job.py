@@ -19,19 +19,20 @@ model = TablePU().fit(table, "known")
 model.holdout_
 
 # %%
-# No true label was used for these figures: they follow from the labelled rows, the unlabelled rows
-# and the share of positives. The report says what they mean, which rows to look at first, and what
-# another threshold would do.
+# No true label was used for these figures. They are about the unlabelled rows: how many are
+# positive, and how many of the first ones. The report says what they mean, which rows to look at
+# first, and what another threshold would do.
 model.report(title="569 tumours")
 
 # %%
-# Probabilities for any table with the same columns.
+# Probabilities for any table with the same columns. This one has the label column, so labelled rows
+# have the probability 1, and the others that of a row known to be unlabelled.
 probability = model.predict_proba(table)[:, 1]
 print(f"{(probability > 0.5).sum()} of {len(probability)} are more likely malignant than not")
 
 # %%
 # What each threshold does, as a picture for a slide. ``from_predictions`` takes scores of any
-# model; the rows that were set aside are in ``holdout_``.
+# model; those in ``holdout_`` come from models that were not fitted to the row.
 found = model.holdout_
 ThresholdDisplay.from_predictions(
     found.s, found.scores, prior=found.prior.value, sampling=found.sampling

@@ -37,6 +37,7 @@ ROOMS = (
     "prior",
     "metrics",
     "calibration",
+    "hidden",
     "review",
     "estimators",
     "export",

@@ -61,10 +61,34 @@ OF_TABLES = {
 
 @pytest.mark.parametrize("name", OF_TABLES)
 def test_a_table_model_of_0_2_0_keeps_its_predictions(name, tmp_path):
+    """Of rows whose labels are not known: then the probability is P(y = 1 | x), as it was."""
     out, folder = tmp_path / "scores.csv", FIXTURES / "0.2.0" / name
-    table = TABLES / f"{OF_TABLES[name]}.csv"
+    rows = pd.read_csv(TABLES / f"{OF_TABLES[name]}.csv", dtype=str, keep_default_na=False)
+    if name == "images":
+        rows["file"] = [str(TABLES / file) for file in rows["file"]]
+    rows.drop(columns=nnpu.load(folder).label_).to_csv(tmp_path / "t.csv", index=False)
+    main(["predict", str(folder), str(tmp_path / "t.csv"), "--out", str(out)])
+    old = folder.parent / f"{name}.csv"
+    if name == "images":  # the file is the id
+        old = tmp_path / "old.csv"
+        stored = pd.read_csv(folder.parent / f"{name}.csv", dtype=str)
+        stored.assign(file=rows["file"]).to_csv(old, index=False)
+    assert same_predictions(out, old, 1e-5) >= 12
+
+
+@pytest.mark.parametrize("name", OF_TABLES)
+def test_a_table_model_of_0_2_0_keeps_its_scores_and_uses_the_labels(name, tmp_path):
+    """Unlabelled rows get f (1 − c) / (1 − c f); c follows from the counts and the prior."""
+    out, folder = tmp_path / "scores.csv", FIXTURES / "0.2.0" / name
+    table, model = TABLES / f"{OF_TABLES[name]}.csv", nnpu.load(folder)
     main(["predict", str(folder), str(table), "--out", str(out)])
-    assert same_predictions(out, folder.parent / f"{name}.csv", 1e-5) >= 12
+    new, old = pd.read_csv(out), pd.read_csv(folder.parent / f"{name}.csv")
+    assert new["score"].to_numpy() == pytest.approx(old["score"].to_numpy(), abs=1e-5)
+    c = model.n_labelled_ / (model.n_labelled_ + model.n_unlabelled_) / model.prior_
+    labelled, f = new["rank"].isna(), old["probability"]
+    expected = np.where(labelled, 1.0, f * (1 - c) / (1 - c * f))
+    assert new["probability"].to_numpy() == pytest.approx(expected, abs=1e-4)
+    assert labelled.sum() == (pd.read_csv(table)[model.label_].fillna(0) == 1).sum()
 
 
 @pytest.mark.parametrize(

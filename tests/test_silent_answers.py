@@ -153,13 +153,16 @@ def test_an_estimate_of_zero_is_never_identified():
     assert "Hardly any unlabelled row looks like a labelled one" in found.message
 
 
+@pytest.mark.parametrize("in_folds", [True, False])
 @pytest.mark.parametrize("model", ["linear", "trees"])
-def test_two_hundred_held_out_rows_do_not_make_probabilities_overconfident(model):
+def test_few_rows_that_judge_do_not_make_probabilities_overconfident(model, in_folds):
     """Seeds 2 and 5 had log losses of 1.01 and .73 with linear models, seed 2 1.19 with trees."""
     for seed in (2, 5, 8):
         columns, s, _, _ = base(seed, n=1000)
-        classifier = fit(columns, s, model=model, random_state=seed)
-        assert classifier.holdout_.rows == 200
+        how = {} if in_folds else {"time": "day"}
+        day = {"day": np.arange(1000)} if how else {}
+        classifier = fit(columns | day, s, model=model, random_state=seed, **how)
+        assert classifier.holdout_.rows == (1000 if in_folds else 200)
         others, _, y, _ = base(100 + seed, n=4000)
         probability = classifier.predict_proba(pa.table(others))[:, 1]
         assert log_loss(y, probability) < 0.4
@@ -202,7 +205,13 @@ def test_ranges_and_not_headline_figures_are_printed_where_the_prior_is_not_know
     noise = {name: rng.normal(size=N) for name in columns}
     model = fit(noise, s, prior="auto", verbose=1)
     assert not model.holdout_.prior_known
-    (line,) = (line for line in capsys.readouterr().out.splitlines() if "  accuracy" in line)
+    said = capsys.readouterr().out
+    assert "accuracy" not in said
+    share, rows = model.holdout_.hidden.share, model.holdout_.hidden.rows
+    low, high = (f"{round(end * rows):,}" for end in (share.low, share.high))
+    assert f"Unlabelled rows: {rows:,}. Positive among them: about " in said
+    assert f" ({low} to {high}).\n" in said
+    (line,) = (line for line in model.holdout_.figures() if "  accuracy" in line)
     assert line.split()[2] == "to"  # the range comes first
     assert 0 <= model.holdout_.accuracy.low < model.holdout_.accuracy.high
 

@@ -12,7 +12,7 @@ import math
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -62,9 +62,9 @@ def to_onnx(
     ----------
     classifier : PUClassifier, LinearPU or BoostedPU
         Fitted.
-    X : array-like or sparse matrix of shape (n, …)
+    X : array-like or sparse matrix of shape (n, …), or None
         A few rows, as for `predict`. Their shape becomes the input's, and the scores of the graph
-        are compared with the classifier's on (the first 64 of) them.
+        are compared with the classifier's on (the first 64 of) them. None makes rows up, flat ones.
     path : path-like
         The file to write.
     columns : sequence of mappings, optional
@@ -95,8 +95,13 @@ def to_onnx(
     >>> to_onnx(clf, X, Path(tempfile.mkdtemp()) / "model.onnx").name
     'model.onnx'
     """
-    onnx = need("onnx", extra="onnx", owner=_OWNER)
     check_is_fitted(classifier)
+    if not isinstance(classifier, BoostedPU | LinearPU) and not _is_network(classifier):
+        raise InputError(
+            f"{type(classifier).__name__} cannot be written as ONNX: LinearPU, BoostedPU and "
+            "PUClassifier can (nnpu fit --model linear, trees or network). Use its model folder."
+        )
+    onnx = need("onnx", extra="onnx", owner=_OWNER)
     if classifier._offset is not None:
         raise InputError(
             "The classifier was fitted to columns that float32 cannot hold (time stamps, say), and "
@@ -105,13 +110,8 @@ def to_onnx(
     rows = _rows(classifier, X)
     if isinstance(classifier, BoostedPU | LinearPU):
         model = _written(onnx, classifier, rows)
-    elif type(classifier).__name__ == "PUClassifier":
-        model = _exported(classifier, rows)
     else:
-        raise InputError(
-            f"{type(classifier).__name__} cannot be written as ONNX: PUClassifier, LinearPU and "
-            "BoostedPU can. Use a model folder, classifier.save(folder), if it has one."
-        )
+        model = _exported(classifier, rows)
     for name, text in _metadata(classifier, columns).items():
         model.metadata_props.add(key=f"nnpu.{name}", value=text)
     onnx.checker.check_model(model, full_check=True)
@@ -119,6 +119,11 @@ def to_onnx(
     with atomic_path(path) as temporary:
         temporary.write_bytes(model.SerializeToString())
     return Path(path)
+
+
+def _is_network(classifier: BasePUClassifier) -> TypeGuard[PUClassifier]:
+    """Return whether it is `PUClassifier`, which is not imported here: that takes torch."""
+    return type(classifier).__name__ == "PUClassifier"
 
 
 def _float32_below(threshold: float) -> float:
@@ -247,8 +252,29 @@ def _trees(graph: _Graph, forest: Forest) -> str:
 
 
 def _rows(classifier: BasePUClassifier, X: Any) -> Any:
+    if X is None:
+        return _made_up(classifier)
     rows = classifier._validate(X)[:_CHECKED]
     return np.ascontiguousarray(rows.toarray() if sp.issparse(rows) else rows)
+
+
+def _made_up(classifier: BasePUClassifier) -> NDArray[np.float32]:
+    """Return rows to compare a graph and its classifier on: near the splits of trees."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((_CHECKED, classifier.n_features_in_))
+    if isinstance(classifier, BoostedPU):
+        tree = classifier.forest_.arrays()
+        inner = np.flatnonzero(tree["left"] != np.arange(len(tree["left"])))  # a leaf is its child
+        for column in np.unique(tree["feature"][inner]):
+            cuts = tree["threshold"][inner[tree["feature"][inner] == column]]
+            spread = float(cuts.std()) or max(1.0, abs(float(cuts[0])))
+            rows[:, column] = rng.choice(cuts, _CHECKED) + 0.1 * spread * rows[:, column]
+        rows[rng.random(rows.shape) < 0.05] = np.nan
+    elif isinstance(classifier, LinearPU) and classifier.features_.basis is not None:
+        rows *= classifier.features_.scale
+        if classifier.features_.mean is not None:
+            rows += classifier.features_.mean
+    return rows.astype(np.float32)
 
 
 def _exported(classifier: PUClassifier, rows: NDArray[np.float32]) -> Any:

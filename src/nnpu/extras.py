@@ -1,4 +1,4 @@
-"""Optional packages, imported when they are needed."""
+"""Packages that may be missing, imported when they are needed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["MissingExtraError", "need", "needing"]
+__all__ = ["MissingExtraError", "need", "need_lightgbm", "needing"]
 
 
 class MissingExtraError(ImportError):
-    """An optional package is not installed; the message names the extra that brings it."""
+    """A package cannot be imported; the message says in one line what to install."""
 
 
 def need(package: str, *, extra: str, owner: str) -> Any:
@@ -30,12 +30,12 @@ def need(package: str, *, extra: str, owner: str) -> Any:
 
     Examples
     --------
-    >>> need("json", extra="trees", owner="BoostedPU").dumps(1)
+    >>> need("json", extra="onnx", owner="to_onnx").dumps(1)
     '1'
-    >>> need("no_such_package", extra="trees", owner="BoostedPU")
+    >>> need("no_such_package", extra="onnx", owner="to_onnx")
     Traceback (most recent call last):
-    nnpu.extras.MissingExtraError: BoostedPU needs the package 'no_such_package', which is not
-    installed. Install it with: pip install 'nnpu[trees]'
+    nnpu.extras.MissingExtraError: to_onnx needs the package 'no_such_package', which is not
+    installed. Install it with: pip install 'nnpu[onnx]'
     """
     with needing(package, extra=extra, owner=owner):
         return importlib.import_module(package)
@@ -62,4 +62,30 @@ def needing(package: str, *, extra: str, owner: str) -> Iterator[None]:
         raise MissingExtraError(
             f"{owner} needs the package {package!r}, which is not installed. Install it with: "
             f"pip install 'nnpu[{extra}]'"
+        ) from error
+
+
+def need_lightgbm(owner: str) -> Any:
+    """Return LightGBM, or raise an ImportError that says in one line why it cannot be loaded.
+
+    It is installed with this package, but needs the OpenMP library of the system.
+
+    Parameters
+    ----------
+    owner : str
+        Who needs it, for the message.
+
+    Examples
+    --------
+    >>> need_lightgbm("BoostedPU").__name__
+    'lightgbm'
+    """
+    try:
+        return importlib.import_module("lightgbm")
+    except (ImportError, OSError) as error:  # OSError: no OpenMP library
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise MissingExtraError(
+            f"{owner} needs LightGBM, which cannot be loaded: {reason}. Install it again (pip "
+            "install lightgbm), and the OpenMP library if that is what is missing (apt install "
+            "libgomp1, brew install libomp)."
         ) from error

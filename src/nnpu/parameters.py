@@ -21,8 +21,10 @@ __all__ = [
     "Sampling",
     "check_choice",
     "check_count",
+    "check_label_bias",
     "check_number",
     "check_prior",
+    "check_prior_range",
     "check_sampling",
     "shown",
 ]
@@ -135,6 +137,24 @@ def check_choice(
     )
 
 
+def check_label_bias(value: Any, owner: str, *, name: str = "label_bias") -> float | str:
+    """Return how far labels may be from random: "typical" or a number of at least 1.
+
+    >>> check_label_bias(3, "TablePU")
+    3.0
+    """
+    if isinstance(value, str) and value == "typical":
+        return value
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not 1 <= _as_float(value) < math.inf:
+        raise ParameterError(
+            f"The {name!r} parameter of {owner} must be 'typical' or a number of at least 1: 1 for "
+            "labels at random, 3 if no kind of positive is more than three times rarer or "
+            f"commoner among the hidden than among the labelled ones. Got {shown(value)} instead."
+        )
+    return _as_float(value)
+
+
 def check_prior(value: Any, owner: str, *, name: str = "prior") -> float:
     """Return the class prior π_p as a float strictly between 0 and 1.
 
@@ -144,6 +164,26 @@ def check_prior(value: Any, owner: str, *, name: str = "prior") -> float:
     (0, 1). Got 1.0 instead.
     """
     return check_number(name, value, owner, low=0, high=1, include_low=False, include_high=False)
+
+
+def check_prior_range(value: Any, owner: str, *, name: str = "prior") -> tuple[float, float]:
+    """Return the lower and the upper limit of the class prior.
+
+    >>> check_prior_range((0.1, 0.2), "TablePU")
+    (0.1, 0.2)
+    """
+    if len(value) != 2:
+        raise ParameterError(
+            f"The {name!r} parameter of {owner} must be a number, 'auto' or a pair (low, high). "
+            f"Got {shown(value)} instead."
+        )
+    low, high = (check_number(name, end, owner, low=0, high=1) for end in value)
+    if not low < high:
+        raise ParameterError(
+            f"The {name!r} parameter of {owner} must have its lower limit first. "
+            f"Got {shown(value)} instead."
+        )
+    return low, high
 
 
 def check_sampling(value: Any, owner: str) -> Sampling:

@@ -129,8 +129,13 @@ def test_fit_refuses_npz_files_without_the_arrays_it_needs(tmp_path, capsys, nam
 
 # Options after: nnpu fit people.csv --label label --out model
 FIT_OPTIONS = [
-    (["--prior", "1.5"], r"'--prior' parameter of nnpu fit must be .*\(0, 1\). Got '1.5'"),
-    (["--prior", "half"], "must be 'auto' or a float"),
+    (["--prior", "1.5"], r"'--prior' parameter of nnpu fit must be .*\(0, 1\). Got 1.5 "),
+    (["--prior", "half"], "must be auto, a share such as 0.3 or 30%, or a range such as 8%-12%"),
+    (["--prior", "30%-20%"], r"'--prior' .* must have its lower limit first. Got \(0.3, 0.2\)"),
+    (["--labelled", "auto"], "'--labelled' .* must be a share such as 0.3 or 30%, or a range"),
+    (["--labelled", "0.5", "--prior", "0.4"], "must not both be given"),
+    (["--labelled-by", "agee"], "'labelled_by' parameter .* must name columns that are features"),
+    (["--label-bias", "0.5"], "'--label-bias' parameter of nnpu fit .* at least 1.*Got 0.5"),
     (["--prior", "0.1"], "must be greater than the share of labelled rows, 0.1667"),
     (["--epochs", "0"], "Invalid value for '--epochs'"),
     (["--sampling", "three-sample"], "Invalid value for '--sampling'"),

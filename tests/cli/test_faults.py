@@ -26,14 +26,15 @@ def test_figures_are_kept_if_the_calibration_fails(monkeypatch):
     clf = LinearPU(0.5, sampling="one-sample").fit(X[::2], s[::2])
     clf.calibration_ = loading.ScoreCalibration(1.0, 0.0)
 
-    def fail(self, X, y):
+    def fail(*arguments):
         raise InputError("no slope fits them")
 
-    monkeypatch.setattr(LinearPU, "calibrate", fail)
+    monkeypatch.setattr("nnpu.estimators.threshold_choice.calibration", fail)
     found, lines = judge(clf, X[1::2], s[1::2], None)
     assert found is not None
     assert 0.5 < found.accuracy.value <= 1
-    assert "cannot calibrate the probabilities: no slope fits them" in lines[0]
+    assert lines[0] == "The probabilities cannot be calibrated: no slope fits them"
+    assert lines[1:] == ["Judged by 200 rows that were set aside.", *found.lines()]
 
 
 def test_a_model_folder_is_read_and_hashed_once(tmp_path, model, people, monkeypatch):

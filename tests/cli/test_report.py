@@ -27,9 +27,10 @@ def headings(path):
 
 SECTIONS = [
     "In short",
+    "The unlabelled rows",
     "Rows to look at first",
     "Which columns matter",
-    "How good the model is",
+    "All rows, if labels were given at random",
     "Choose a threshold",
     "What errors cost",
     "The scores",
@@ -39,7 +40,7 @@ SECTIONS = [
     "The columns",
     "The training",
 ]
-OF_A_FIT = ("Which columns matter", "Who was labelled")  # an evaluation does not have them
+OF_A_FIT = ("Which columns matter",)  # an evaluation does not have it
 
 
 def test_a_fit_leaves_its_report_in_the_model_folder_which_still_loads(model):
@@ -146,24 +147,48 @@ def test_a_prior_that_would_be_impossible_is_said_to_be_moved(tmp_path, capsys):
     assert "20 % higher: 0.720" in text
 
 
-def test_a_fit_that_its_held_out_rows_cannot_judge_still_has_a_report(tmp_path, capsys):
-    """11 of 61 rows are labelled, but 3 of the 13 held-out ones: more than the prior of 0.2."""
+def test_rows_set_aside_that_contradict_the_prior_have_no_figures_that_rest_on_it(tmp_path, capsys):
+    """11 of 61 rows are labelled, but 3 of the 13 set aside: more than the prior of 0.2."""
     rng = np.random.default_rng(0)
     rows = [f"{rng.normal(number % 2):.3f},{int(number < 11)}" for number in range(61)]
     (tmp_path / "t.csv").write_text("\n".join(["a,s", *rows]))
     out = tmp_path / "m"
     options = ["--prior", "0.2", "--epochs", "2"]
     main(["fit", str(tmp_path / "t.csv"), "--label", "s", "--out", str(out), *options])
-    assert "cannot judge the model" in capsys.readouterr().out
-    wanted = [
-        "In short",
-        "The share of positives",
-        "Who was labelled",
-        "The columns",
-        "The training",
-    ]
+    said = "The share of positives cannot be 0.2 in these rows: 0.231 of them are labelled."
+    assert said in " ".join(capsys.readouterr().out.split())
+    of_all_rows = (
+        "All rows, if labels were given at random",
+        "Choose a threshold",
+        "What errors cost",
+        "The probabilities",
+    )
+    wanted = [name for name in SECTIONS if name not in of_all_rows]
     assert headings(out / "report.html") == wanted
-    assert "no rows could be used to judge it" in (out / "report.html").read_text()
+    assert f"{said} Figures for all rows are not shown." in (out / "report.html").read_text()
+    main(["evaluate", str(out), str(tmp_path / "t.csv"), "--label", "s", "--json"])
+    assert json.loads(capsys.readouterr().out)["hidden"]["contradicted"] is None  # 11 of 61 can be
+
+
+def test_a_contradiction_found_in_the_fit_is_kept_in_the_folder(tmp_path, capsys):
+    """Labels are given by size: under the given prior that is not chance."""
+    rng = np.random.default_rng(0)
+    a = np.sort(rng.normal(size=1000))
+    rows = [f"{value:.4f},{rng.normal():.3f},{int(value > 1.0)}" for value in a]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,s", *rows]))
+    out = tmp_path / "m"
+    options = ["--prior", "0.5", "--model", "linear", "--json"]
+    main(["fit", str(tmp_path / "t.csv"), "--label", "s", "--out", str(out), *options])
+    found = json.loads(capsys.readouterr().out)
+    assert found["labels"]["pvalue"] < 1e-3
+    said = found["held_out"]["hidden"]["contradicted"]
+    assert said.startswith("Labels were not given at random (p = ")
+    assert nnpu.load(out).holdout_.hidden.contradicted == said
+    assert "All rows, if labels were given at random" not in headings(out / "report.html")
+    main(["evaluate", str(out), str(tmp_path / "t.csv"), "--label", "s"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert said in shown
+    assert "If they were" not in shown
 
 
 @pytest.mark.parametrize("command", ["fit", "evaluate"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 import shlex
 import signal
 import tomllib
@@ -50,16 +51,27 @@ def test_fit_and_predict_equal_the_classifier_on_the_same_features(tmp_path, mod
     classifier.fit(x[~held_out], s[~held_out]).calibrate(x[held_out], s[held_out])
     out = predict(model, data, tmp_path / "p.csv")
     np.testing.assert_allclose(column(out, "score"), classifier.decision_function(x), rtol=1e-6)
-    np.testing.assert_allclose(column(out, "probability"), classifier.predict_proba(x)[:, 1])
+    # P(y = 1 | x, unlabelled); 16 of the 96 rows are labelled, so 1/3 of the positives.
+    f = classifier.predict_proba(x)[:, 1]
+    expected = np.where(s == 1, 1.0, f * (1 - 1 / 3) / (1 - f / 3))
+    np.testing.assert_allclose(column(out, "probability"), expected)
+    least = classifier.calibration_([classifier.threshold_])[0]
+    assert column(out, "prediction").tolist() == (expected > least).tolist()
+    names = ["id", "age", "town", "member"]
+    out = predict(model, people(tmp_path / "new.csv", names=names), tmp_path / "q.csv")
+    np.testing.assert_allclose(column(out, "probability"), f)
     assert column(out, "prediction").tolist() == classifier.predict(x).tolist()
 
 
 def test_predictions_have_one_row_per_row_in_its_order_under_its_id(tmp_path, model, people):
     data = people(tmp_path / "new.csv", seed=1)
     rows = predictions(predict(model, data, tmp_path / "p.csv"))
-    assert list(rows[0]) == ["id", "score", "probability", "prediction"]
+    assert list(rows[0]) == ["id", "score", "probability", "prediction", "rank"]
     assert [row["id"] for row in rows] == [f"p{number:03d}" for number in range(120)]
-    assert all((float(row["score"]) > 0) == (row["prediction"] == "1") for row in rows)
+    listed = sorted((int(row["rank"]), -float(row["score"])) for row in rows if row["rank"])
+    assert [rank for rank, _ in listed] == list(range(1, 101))  # 20 of the rows are labelled
+    assert [score for _, score in listed] == sorted(score for _, score in listed)
+    assert all(row["prediction"] == "1" for row in rows if not row["rank"])
 
 
 def test_the_order_of_columns_and_further_columns_do_not_matter(tmp_path, model, people):
@@ -103,7 +115,9 @@ def test_predictions_as_parquet_hold_the_same_numbers(tmp_path, model, people):
     data = people(tmp_path / "people.csv")
     text = predict(model, data, tmp_path / "p.csv")
     table = pq.read_table(predict(model, data, tmp_path / "p.parquet"))
-    assert table.column_names == ["id", "score", "probability", "prediction"]
+    assert table.column_names == ["id", "score", "probability", "prediction", "rank"]
+    ranks = [str(rank or "") for rank in table["rank"].to_pylist()]
+    assert ranks == [row["rank"] for row in predictions(text)]
     np.testing.assert_allclose(table["score"].to_numpy(), column(text, "score"), rtol=1e-6)
 
 
@@ -138,12 +152,12 @@ def test_predictions_do_not_exist_until_they_are_complete(tmp_path, model, peopl
     with pytest.raises(SystemExit) as status:
         predict(model, data, out)
     assert status.value.code == 130
-    assert list((tmp_path / "out").iterdir()) == []
+    assert not out.parent.exists() or not list(out.parent.iterdir())
 
 
 def test_evaluate_prints_what_the_metrics_say_of_the_predictions(tmp_path, model, people, capsys):
     data = people(tmp_path / "new.csv", seed=1)
-    found = column(predict(model, data, tmp_path / "p.csv"), "prediction")
+    found = column(predict(model, data, tmp_path / "p.csv"), "score") > 0  # not by the label
     s = [int(row["label"] or 0) for row in predictions(data)]
     capsys.readouterr()
     main(["evaluate", str(model), str(data), "--label", "label", "--json"])
@@ -155,10 +169,15 @@ def test_evaluate_prints_what_the_metrics_say_of_the_predictions(tmp_path, model
     assert (precision["low"], precision["high"]) == pytest.approx(limits)
     assert set(result["metrics"]) == set(nnpu.metrics.METRICS)
     assert (result["rows"], result["labelled"]) == (120, 20)
+    hidden = result["hidden"]
+    assert hidden["rows"] == 100
     main(["evaluate", str(model), str(data), "--label", "label"])
     text = capsys.readouterr().out
-    assert f"{precision['value']:.3f}" in text
-    assert "not fitted to" in text
+    assert text.startswith("Unlabelled rows: 100. Positive among them: 40, by the share given.\n")
+    top = [round(20 * hidden["top"]["20"][name]) for name in ("value", "low", "high")]
+    assert re.search(rf"^ +20 +{top[0]} \({top[1]} to {top[2]}\) ", text, re.MULTILINE)
+    assert "accuracy" not in text  # a figure for all rows is in the report and in --json
+    assert "not fitted to" in " ".join(text.split())
 
 
 def test_fit_says_what_it_does_before_it_does_it(tmp_path, people, capsys):
@@ -173,24 +192,26 @@ def test_fit_says_what_it_does_before_it_does_it(tmp_path, people, capsys):
     assert "median" in told["age"]
     assert "2 categories, missing as one more" in told["town"]
     assert "yes or no" in told["member"]
-    assert any(line.strip().startswith("recall") for line in lines)
+    assert "Judged by 24 rows that were set aside." in lines
+    assert any(line.startswith("Unlabelled rows: 20. Positive among them: 8") for line in lines)
     assert lines[-3].startswith(f"Model: {tmp_path / 'm'}")
 
 
-def test_a_fit_says_it_in_25_lines_of_80_columns_however_wide_the_table(tmp_path, capsys):
+@pytest.mark.parametrize("prior", ["0.5", "auto", "30%-70%"])
+def test_a_fit_says_it_in_25_lines_of_80_columns_however_wide_the_table(tmp_path, capsys, prior):
     rng = np.random.default_rng(0)
-    y = np.arange(200) % 2
-    x = rng.normal(size=(200, 300)) + 2 * y[:, None]
-    names = [f"a_long_name_of_a_column_{number}" for number in range(300)]
+    y = np.arange(2000) % 2
+    x = rng.normal(size=(2000, 30)) + y[:, None]
+    names = [f"a_long_name_of_a_column_{number}" for number in range(30)]
     lines = [",".join([*names, "s"])]
     lines += [",".join([*map(str, row.round(2)), str(int(i % 4 == 1))]) for i, row in enumerate(x)]
     (tmp_path / "wide.csv").write_text("\n".join(lines))
     out = tmp_path / "m"
-    options = ["--label", "s", "--out", str(out), "--prior", "0.5", "--model", "linear"]
+    options = ["--label", "s", "--out", str(out), "--prior", prior, "--model", "linear"]
     main(["fit", str(tmp_path / "wide.csv"), *options])
     said = capsys.readouterr().out.splitlines()
     assert len(said) <= 25
-    assert "and 295 more: 295 number" in "\n".join(said)
+    assert "and 25 more: 25 number" in "\n".join(said)
     copied = ("Model: ", "Report: ", "Again: ")  # a path stays on its line
     assert max(len(line) for line in said if not line.startswith(copied)) <= 80
     assert any(line.startswith("Next: ") for line in said)
@@ -360,4 +381,4 @@ def test_verbose_says_when_each_phase_ended(tmp_path, people, capsys):
     seconds = [float(line[1:].split(" s] ")[0]) for line in lines]
     assert seconds == sorted(seconds)
     phases = [line.split("] ")[1].split(":")[0].split()[0] for line in lines]
-    assert phases == ["Sampling", "Read", "Rows", "Training", "Labels", "On", "Next"]
+    assert phases == ["Sampling", "Read", "Rows", "Training", "Labels", "Judged", "Next"]

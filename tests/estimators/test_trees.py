@@ -17,6 +17,7 @@ from nnpu.estimators import storage
 from nnpu.estimators.forest import Forest
 from nnpu.estimators.quick_forest import table_scorer
 from nnpu.estimators.stored_forests import stored_forest
+from nnpu.extras import MissingExtraError
 from nnpu.parameters import InputError, ParameterError
 from nnpu.risk_kinds import ImbalancedRisk
 
@@ -418,13 +419,22 @@ def test_a_bad_parameter_is_named(table, name, value):
         BoostedPU(**{"prior": 0.3, name: value}).fit(*table[:2])
 
 
-def test_without_lightgbm_the_error_names_the_extra_and_stored_models_score(
-    fitted, table, tmp_path, monkeypatch
+@pytest.mark.parametrize("error", [ImportError, OSError("libgomp.so.1: cannot open it\nat all")])
+def test_without_lightgbm_the_error_is_one_line_and_stored_models_score(
+    fitted, table, tmp_path, monkeypatch, error
 ):
+    def fail(name):
+        raise error
+
     folder = fitted.save(tmp_path / "model")
-    monkeypatch.setitem(sys.modules, "lightgbm", None)
-    with pytest.raises(ImportError, match=r"pip install 'nnpu\[trees\]'"):
+    monkeypatch.setattr("nnpu.extras.importlib.import_module", fail)
+    with pytest.raises(MissingExtraError, match="BoostedPU needs LightGBM, which cannot") as found:
         BoostedPU(0.3).fit(*table[:2])
+    monkeypatch.undo()
+    assert "\n" not in str(found.value)
+    assert "nnpu[" not in str(found.value)  # no extra brings it
+    assert ("libgomp.so.1: cannot open it. " in str(found.value)) == (error is not ImportError)
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
     np.testing.assert_array_equal(
         nnpu.load(folder).decision_function(table[0]), fitted.decision_function(table[0])
     )

@@ -62,7 +62,8 @@ def test_paths_are_relative_to_the_table_and_name_the_rows(folder, model_dir, tm
     out = tmp_path / "p.csv"
     assert main(["predict", str(model_dir), str(folder / "labels.csv"), "--out", str(out)]) == 0
     found = pd.read_csv(out)
-    assert list(found) == ["file", "score", "probability", "prediction"]
+    assert list(found) == ["file", "score", "probability", "prediction", "rank"]
+    assert found["rank"].isna().sum() == 60  # the labelled rows
     assert found.file[3] == "png/003.png"
     assert np.mean(found.prediction == (np.arange(N) % 2 == 0)) > 0.97
 
@@ -94,7 +95,7 @@ def test_evaluate_judges_and_shows_example_images(folder, model_dir, tmp_path, c
     table = str(folder / "labels.csv")
     code = main(["evaluate", str(model_dir), table, "--label", "known", "--report", str(page)])
     assert code == 0
-    assert "accuracy" in capsys.readouterr().out
+    assert "Unlabelled rows: 180. Positive among them: 60" in capsys.readouterr().out
     for text in (page.read_text(), (model_dir / "report.html").read_text()):
         assert text.count("data:image/png;base64,") == 24  # 8 of each of three kinds
         for title in ("Surest positives", "Nearest to the cut", "Surest negatives"):

@@ -40,6 +40,7 @@ def test_a_given_prior_lets_labels_be_tested(capsys):
     assert biased.classifier_.scar_test_.columns == ("marker",)
     page = render(biased.report())
     assert "Who was labelled" in page
+    assert "In the rows that the model was fitted to" in page
     assert "differ from others in: marker" in page
 
 
@@ -47,7 +48,7 @@ def test_an_estimated_prior_does_not(capsys):
     model = fit(0.0, "auto", verbose=1)
     assert UNTESTED in printed(capsys)
     assert model.classifier_.scar_test_ is None
-    assert "Who was labelled" not in render(model.report())
+    assert "In the rows that the model was fitted to" not in render(model.report())
 
 
 @pytest.mark.parametrize("features", [["a.png", "b.png"], np.zeros((2, 1))])

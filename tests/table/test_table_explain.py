@@ -1,6 +1,7 @@
 """Which columns of a table matter, and why a row has its score."""
 
 import csv
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -43,9 +44,9 @@ def test_the_column_that_decides_comes_first_and_noise_is_near_zero(model):
 
 def test_rows_to_look_at_say_which_columns_put_them_there(model):
     top = model.holdout_.ranking.top[0].name
-    assert model.explained_.why[top].startswith("amount +")
+    assert re.match(r"amount = [\d.]+ \(\+[\d.]+\); ", model.explained_.why[top])  # its cells
     # Lines break between columns, not before a number.
-    shown = model.explained_.why[top].replace(" -", "\u00a0\u2212").replace(" +", "\u00a0+")
+    shown = model.explained_.why[top].replace(" (-", "\u00a0(\u2212").replace(" (+", "\u00a0(+")
     assert shown in model.report()._repr_html_()
 
 
@@ -63,11 +64,21 @@ def test_explained_predictions_add_up_to_the_score(model, table, tmp_path):
     pa.csv.write_csv(table, tmp_path / "t.csv")
     write_predictions(model, tmp_path / "t.csv", tmp_path / "p.csv", explain=True)
     rows = list(csv.DictReader((tmp_path / "p.csv").read_text().splitlines()))
-    names = ["why_base", "why_noise", "why_amount", "why_town"]
-    assert list(rows[0]) == ["id", "score", "probability", "prediction", *names]
+    names = ["why_base", "why_noise", "why_amount", "why_town", "why_out_of_fold"]
+    assert list(rows[0]) == ["id", "score", "probability", "prediction", "rank", *names]
     sums = [sum(float(row[name]) for name in names) for row in rows]
     assert np.allclose(sums, [float(row["score"]) for row in rows], atol=1e-4)
     assert len({row["why_base"] for row in rows}) == 1
     write_predictions(model, tmp_path / "t.csv", tmp_path / "plain.csv")
     plain = list(csv.DictReader((tmp_path / "plain.csv").read_text().splitlines()))
     assert [row["score"] for row in plain] == [row["score"] for row in rows]
+
+
+def test_explained_new_rows_add_up_without_a_rest(model, table, tmp_path):
+    pa.csv.write_csv(table.drop_columns("known"), tmp_path / "t.csv")
+    write_predictions(model, tmp_path / "t.csv", tmp_path / "p.csv", explain=True)
+    rows = list(csv.DictReader((tmp_path / "p.csv").read_text().splitlines()))
+    names = ["why_base", "why_noise", "why_amount", "why_town"]
+    assert list(rows[0])[5:] == names
+    sums = [sum(float(row[name]) for name in names) for row in rows]
+    assert np.allclose(sums, [float(row["score"]) for row in rows], atol=1e-4)

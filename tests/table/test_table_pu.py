@@ -58,6 +58,8 @@ def test_every_kind_of_table_gives_the_same_bits(table, model, tmp_path):
 SAME_BITS = [
     ([], {}),
     (["--prior", "0.4"], {"prior": 0.4}),
+    (["--prior", "30%-50%"], {"prior": (0.3, 0.5)}),
+    (["--labelled", "0.5", "--label-bias", "3"], {"labelled": 0.5, "label_bias": 3}),
     (["--prior", "0.4", "--sampling", "two-sample"], {"prior": 0.4, "sampling": "two-sample"}),
     (["--seed", "3", "--drop", "country"], {"random_state": 3, "drop": ("country",)}),
     (["--groups", "branch"], {"groups": "branch"}),
@@ -67,7 +69,7 @@ SAME_BITS = [
 ]
 #: Options that other tests compare with Python, and those that no number depends on.
 ELSEWHERE = {"--label", "--model", "--epochs", "--parallel", "--images", "--image-size"} | {
-    *("--answers", "--config", "--out", "--report", "--verbose", "--json")
+    *("--answers", "--config", "--labelled-by", "--out", "--report", "--verbose", "--json")
 }
 
 
@@ -91,10 +93,23 @@ def test_the_command_and_python_give_the_same_bits(table, tmp_path, capsys, opti
     np.testing.assert_array_equal(there.decision_function(table), here.decision_function(table))
     np.testing.assert_array_equal(there.predict_proba(table), here.predict_proba(table))
     assert there.holdout_.metrics == here.holdout_.metrics
+    assert there.holdout_.to_json() == here.holdout_.to_json()
     capsys.readouterr()
     main(["evaluate", str(tmp_path / "m"), str(tmp_path / "t.csv"), "--label", "known", "--json"])
-    said = json.loads(capsys.readouterr().out)["metrics"]["pu_accuracy"]
-    assert said == here.evaluate(table, "known").to_json()["metrics"]["pu_accuracy"]
+    said = json.loads(capsys.readouterr().out)
+    found = here.evaluate(table, "known").to_json()
+    assert {name: said[name] for name in found} == found
+
+
+def test_columns_that_decided_who_was_labelled_give_the_same_bits(table, tmp_path, capsys):
+    table.to_csv(tmp_path / "t.csv", index=False)
+    command = ["fit", str(tmp_path / "t.csv"), "--label", "known", "--labelled-by", "country"]
+    main([*command, "--prior", "0.4", "--out", str(tmp_path / "m")])
+    here = TablePU(0.4, labelled_by="country").fit(tmp_path / "t.csv", "known")
+    there = nnpu.load(tmp_path / "m")
+    assert type(there.classifier_).__name__ == "BiasedLabelPU"
+    np.testing.assert_array_equal(there.decision_function(table), here.decision_function(table))
+    assert there.holdout_.to_json() == here.holdout_.to_json()
 
 
 def test_the_default_is_the_ensemble_with_gaps_and_categories_as_they_are(table, tmp_path, capsys):
@@ -115,21 +130,51 @@ def test_a_saved_model_knows_its_columns_and_what_was_set_aside(table, model, tm
     assert same.report().title == "Report"
 
 
-def test_the_figures_of_the_rows_set_aside_are_those_of_the_metrics(table, model):
-    aside = set_aside(np.where(table["known"] == 1, 1, 0), 0.2, 0)
-    rows = table[aside]
-    s = np.where(rows["known"] == 1, 1, 0)
+def test_the_figures_of_all_rows_are_those_of_the_metrics(table, model):
+    """They rest on the score alone: every labelled row is predicted positive, which judges none."""
+    s = np.where(table["known"] == 1, 1, 0)
     how = {"prior": 0.4, "sampling": "one-sample"}
-    flagged = model.predict(rows)
+    flagged = model.decision_function(table) > model.classifier_.threshold_
     assert model.holdout_.accuracy.value == nnpu.metrics.pu_accuracy(s, flagged, **how)
     assert model.holdout_.recall[1:] == nnpu.metrics.interval("pu_recall", s, flagged, **how)
+    assert (model.holdout_.rows, model.holdout_.labelled) == (len(table), s.sum())
+    assert model.predict(table)[s == 1].all()
+    assert not flagged[s == 1].all()
+
+
+def test_rows_set_aside_are_judged_by_the_model_itself(table):
+    model = TablePU(0.4, model="linear", time="day").fit(table, "known")
+    rows = table[set_aside(np.where(table["known"] == 1, 1, 0), 0.2, 0, time=table["day"])]
+    s = np.where(rows["known"] == 1, 1, 0)
+    flagged = model.decision_function(rows) > model.classifier_.threshold_
+    how = {"prior": 0.4, "sampling": "one-sample"}
+    assert model.holdout_.fold is None
+    assert model.holdout_.accuracy.value == nnpu.metrics.pu_accuracy(s, flagged, **how)
     assert (model.holdout_.rows, model.holdout_.labelled) == (len(rows), s.sum())
+
+
+def test_rows_of_the_fit_have_the_scores_that_judged_them_where_their_labels_are_known(
+    table, model
+):
+    features = table.drop(columns="known")
+    np.testing.assert_array_equal(model.decision_function(table), model.holdout_.scores)
+    assert not np.array_equal(model.decision_function(features), model.holdout_.scores)
+    np.testing.assert_array_equal(
+        model.predict_proba(features, table["known"]), model.predict_proba(table)
+    )
+    found = model.evaluate(features, table["known"])
+    np.testing.assert_array_equal(found.scores, model.holdout_.scores)
 
 
 def test_labels_may_be_given_as_an_array(table, model):
     features = table.drop(columns="known")
     same = TablePU(0.4, model="linear").fit(features, table["known"])
-    np.testing.assert_array_equal(same.decision_function(features), model.decision_function(table))
+    np.testing.assert_array_equal(
+        same.decision_function(features), model.decision_function(features)
+    )
+    np.testing.assert_array_equal(
+        same.predict_proba(features, table["known"]), model.predict_proba(table)
+    )
     assert same.evaluate(features, table["known"]).metrics == model.evaluate(table, "known").metrics
 
 
@@ -138,11 +183,12 @@ def test_an_unknown_prior_is_said_first_and_widens_the_figures(table):
     found, given = model.holdout_, model.evaluate(table, "known")
     estimate = model.prior_estimate_
     assert (found.prior.low, found.prior.high) == (estimate.low, estimate.high)
-    said = str(given).splitlines()
-    assert ("NOT KNOWN" in said[0]) == (not estimate.identified)
+    assert not found.prior_known
+    assert "NOT KNOWN" in found.figures()[0]
     s = np.where(table["known"] == 1, 1, 0)
+    flagged = model.decision_function(table) > model.classifier_.threshold_
     narrow = nnpu.metrics.interval(
-        "pu_precision", s, model.predict(table), prior=model.prior_, sampling="one-sample"
+        "pu_precision", s, flagged, prior=model.prior_, sampling="one-sample"
     )
     assert given.precision.low < narrow[0]
     assert given.precision.high > narrow[1]
@@ -169,10 +215,11 @@ def test_few_labelled_rows_are_all_used_and_nothing_is_claimed(capsys):
 def test_a_report_shows_itself_and_is_written(table, model, tmp_path):
     html = model.report()._repr_html_()
     assert html.startswith("<iframe")
-    assert "How good the model is" in html
+    for title in ("The unlabelled rows", "All rows, if labels were given at random"):
+        assert title in html
     path = model.report(model.evaluate(table, "known"), title="New rows").save(tmp_path / "r.html")
     assert "<h1>New rows</h1>" in path.read_text()
-    assert "accuracy" in model.holdout_._repr_html_()
+    assert "Unlabelled rows: 323. Positive among them: 83" in model.holdout_._repr_html_()
     assert model.holdout_.table.column_names == ["metric", "value", "low", "high"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ def option_key(option: click.Parameter) -> str:
 def repeating(context: click.Context) -> dict[str, str]:
     """Return what repeats a run, from the options it was given: a command line and TOML."""
     given = {
-        option_key(option): context.params[option.name]
+        option_key(option): _written(option, context.params[option.name])
         for option in context.command.params
         if option.name in context.params and option.name not in ("as_json", "verbose")
     }
@@ -56,6 +57,13 @@ def repeating(context: click.Context) -> dict[str, str]:
     data = plain.pop("data")
     command = as_command(str(context.info_name), data, plain)
     return {"command": command, "config": as_toml(command, {"data": data, **plain})}
+
+
+def _written(option: click.Parameter, value: Any) -> Any:
+    """Return a value as it is written after its option: two limits as a range."""
+    if isinstance(value, tuple) and not getattr(option, "multiple", False):
+        return "-".join(format(Decimal(repr(end)), "f") for end in value)  # no exponent
+    return value
 
 
 def _plain(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nnpu.cli._paths import ModelOut, Result, Source
-from nnpu.parameters import ParameterError, check_prior
+from nnpu.parameters import ParameterError, check_label_bias, check_prior, check_prior_range
 from nnpu.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 __all__ = [
+    "as_label_bias",
     "as_prior",
+    "as_share",
     "data_argument",
     "drop_option",
     "fit_options",
@@ -94,7 +97,26 @@ _JOB = (  # the options that `TablePU` takes, by its names
         default="auto",
         show_default=True,
         callback=lambda context, _, text: as_prior(text, f"nnpu {context.info_name}"),
-        help="Share of positives, such as 0.3; auto estimates it.",
+        help="Share of positives: 0.3, 30%, a range such as 8%-12%; auto estimates it.",
+    ),
+    click.option(
+        "--labelled",
+        metavar="SHARE",
+        callback=lambda context, _, text: as_share(text, "--labelled", f"nnpu {context.info_name}"),
+        help="Share of the positives that is labelled, a number or a range; instead of --prior.",
+    ),
+    click.option(
+        "--labelled-by",
+        multiple=True,
+        metavar="COLUMN",
+        help="Column that decided who got a label; repeatable.",
+    ),
+    click.option(
+        "--label-bias",
+        default="typical",
+        show_default=True,
+        callback=lambda context, _, text: as_label_bias(text, f"nnpu {context.info_name}"),
+        help="How far labels may be from random: typical, 1 (at random), or a factor such as 3.",
     ),
     sampling_option,
     positive_option,
@@ -135,7 +157,7 @@ _MODEL = (
     ),
     click.option(
         "--model",
-        type=click.Choice(["ensemble", "network", "trees", "linear"]),
+        type=click.Choice(["ensemble", "network", "trees", "linear", "biased"]),
         help="Model to fit.  [default: ensemble]",
     ),
 )
@@ -177,17 +199,53 @@ def given_options(options: dict[str, Any]) -> dict[str, Any]:
 _JOB_NAMES = {"seed": "random_state", "positive": "pos_label"}
 
 
-def as_prior(text: str, owner: str) -> float | str:
-    """Return ``"auto"`` or the number that was written."""
-    if text == "auto":
-        return text
+def as_prior(text: str, owner: str) -> Any:
+    """Return ``"auto"``, the share that was written, or the two limits of a range.
+
+    Examples
+    --------
+    >>> as_prior("20%", "nnpu fit"), as_prior("8%-12%", "nnpu fit")
+    (0.2, (0.08, 0.12))
+    """
+    return text if text == "auto" else as_share(text, "--prior", owner)
+
+
+def as_share(text: str | None, name: str, owner: str) -> Any:
+    """Return a share such as 0.3 or 30%, or the limits of a range of them; None for None.
+
+    Examples
+    --------
+    >>> as_share("1e-3", "--prior", "nnpu fit"), as_share("1e-3 - 2%", "--prior", "nnpu fit")
+    (0.001, (0.001, 0.02))
+    """
+    if text is None:
+        return None
+    parts = re.split(r"(?<=[\d.%\s])[-\u2013]", text)  # the minus of an exponent follows an e
     try:
-        return check_prior(float(text), owner, name="--prior")
+        values = [
+            float(part.strip().removesuffix("%")) / (100 if part.strip().endswith("%") else 1)
+            for part in parts
+        ]
+        if len(values) > 2:
+            raise ValueError
     except ValueError:
+        auto = "auto, " if name == "--prior" else ""
         raise ParameterError(
-            f"The '--prior' parameter of {owner} must be 'auto' or a float in the range (0, 1). "
-            f"Got {text!r} instead."
+            f"The {name!r} parameter of {owner} must be {auto}a share such as 0.3 or 30%, or a "
+            f"range such as 8%-12%. Got {text!r} instead."
         ) from None
+    if len(values) == 2:
+        return check_prior_range(tuple(values), owner, name=name)
+    return check_prior(values[0], owner, name=name)
+
+
+def as_label_bias(text: str, owner: str) -> Any:
+    """Return ``"typical"`` or the number that was written."""
+    try:
+        value: Any = text if text == "typical" else float(text)
+    except ValueError:
+        value = text
+    return check_label_bias(value, owner, name="--label-bias")
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from nnpu.terminal import status
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from nnpu.hidden import Estimate
     from nnpu.table import TablePU
 
 __all__ = ["demo"]
@@ -28,17 +29,21 @@ __all__ = ["demo"]
 _TABLE, _PREDICTIONS, _REPORT, _MODEL = "demo.csv", "predictions.csv", "report.html", "model"
 _LABEL = "known"
 _HEAD = 4096  # bytes of a file in which its mark is looked for
-_MARKS = {  # by which the files of an earlier demo are recognised
-    _PREDICTIONS: b'id,score,probability,prediction\n"T000",',
-    _REPORT: b"<title>Report: demo.csv</title>",
+_MARKS = {  # by which the files of an earlier demo are recognised; 0.2.0 wrote no rank
+    _PREDICTIONS: (
+        b'id,score,probability,prediction,rank\n"T000",',
+        b'id,score,probability,prediction\n"T000",',
+    ),
+    _REPORT: (b"<title>Report: demo.csv</title>",),
 }
+_FIRST = (20, 50)  # rows of the list that are compared with the truth
 _LOOK_AT = """\
 Look at these parts of it:
-  In short                what was learned, how good it is, what to do next
-  Rows to look at first   the unlabelled tumours that are most likely malignant
-  Choose a threshold      a slider: what another threshold would do
-  The share of positives  what would change if that share were different"""
-_BY_HAND = "The same by hand (evaluate is meant for rows that the fit has not seen):"
+  In short               what was learned, what to expect, what to do next
+  The unlabelled rows    how many are malignant, and how many of the first ones
+  Rows to look at first  the unlabelled tumours that are most likely malignant
+  Choose a threshold     a slider: what another threshold would do"""
+_BY_HAND = "The same by hand (labels were drawn at random here, which --label-bias 1 says):"
 _YOUR_OWN = "Your own table: nnpu fit FILE.csv --label COLUMN"
 
 
@@ -64,6 +69,7 @@ def demo(out: Path, as_json: bool) -> None:
         out / name for name in (_TABLE, _PREDICTIONS, _REPORT, _MODEL)
     ]
     options = [str(table), "--label", _LABEL, "--out", str(model), "--report", str(report)]
+    options += ["--label-bias", "1"]
     commands = [
         ["nnpu", "fit", *options],
         ["nnpu", "predict", str(model), str(table), "--out", str(predictions)],
@@ -117,7 +123,8 @@ def _is_ours(path: Path, text: bytes) -> bool:
     with path.open("rb") as stream:
         if path.name == _TABLE:
             return stream.read(len(text) + 1) == text
-        return _MARKS[path.name] in stream.read(_HEAD)
+        head = stream.read(_HEAD)
+    return any(mark in head for mark in _MARKS[path.name])
 
 
 def _fit(text: bytes, table: Path, model: Path, report: Path, options: list[str]) -> TablePU:
@@ -130,7 +137,7 @@ def _fit(text: bytes, table: Path, model: Path, report: Path, options: list[str]
     with atomic_path(table) as temporary:
         temporary.write_bytes(text)
     status(f"Fitting a model to {table} ...")
-    job = TablePU()
+    job = TablePU(label_bias=1.0)
     again: dict[str, Any] = repeating(fit.make_context("fit", options))
     fit_to_folder(job, table, _LABEL, model, report=report, **again)
     return job
@@ -148,50 +155,53 @@ def _compared(job: TablePU, predictions: Path) -> dict[str, Any]:
     from sklearn.datasets import load_breast_cancer
 
     from nnpu.data import example_table
-    from nnpu.estimators.evaluation import prior_interval
-    from nnpu.table.holdout import set_aside
 
     malignant = load_breast_cancer().target == 0
     s = example_table()[_LABEL].fill_null(0).to_numpy()
     with predictions.open(newline="", encoding="utf-8") as stream:
-        flagged = np.array([row["prediction"] == "1" for row in csv.DictReader(stream)])
-    unlabelled, aside = s == 0, set_aside(s, job.holdout, job.random_state)
-    prior = prior_interval(job.classifier_)._asdict()
+        rows = list(csv.DictReader(stream))
+    flagged = np.array([row["prediction"] == "1" for row in rows])
+    rank = np.array([int(row["rank"] or 0) for row in rows])  # labelled rows have none
+    hidden, found = (s == 0) & malignant, job.holdout_
+    assert found is not None
     return {
         "rows": len(s),
         "labelled": int(s.sum()),
-        "unlabelled": int(unlabelled.sum()),
-        "flagged": int((unlabelled & flagged).sum()),
-        "hidden": {name: round(share * len(s)) - int(s.sum()) for name, share in prior.items()},
-        "held_out": None if job.holdout_ is None else job.holdout_.to_json(),
+        "unlabelled": int((s == 0).sum()),
+        "flagged": int((flagged & (s == 0)).sum()),
+        "hidden": _counted(found.hidden.share, found.hidden.rows),
+        "top": {str(n): _counted(found.top(n), n) for n in _FIRST},
+        "recall": found.hidden.recall._asdict(),
+        "held_out": found.to_json(),
         "truth": {
-            "flagged": int((unlabelled & flagged & malignant).sum()),
-            "hidden": int((unlabelled & malignant).sum()),
-            "precision": float(malignant[aside & flagged].mean()),
-            "recall": float(flagged[aside & malignant].mean()),
+            "hidden": int(hidden.sum()),
+            "flagged": int((flagged & hidden).sum()),
+            "top": {str(n): int((hidden & (rank <= n)).sum()) for n in _FIRST},
+            "recall": float(flagged[hidden].mean()),
         },
     }
 
 
+def _counted(share: Estimate, rows: int) -> dict[str, int]:
+    """Return a share of rows as numbers of rows."""
+    return {name: round(end * rows) for name, end in share._asdict().items()}
+
+
 def _lines(found: Mapping[str, Any]) -> list[str]:
-    truth, aside = found["truth"], found["held_out"]
+    truth = found["truth"]
     return [
         f"Table: {found['rows']} breast tumours, {found['labelled']} labelled malignant, "
         f"{found['unlabelled']} unlabelled.",
-        f"The model flags {found['flagged']} of the unlabelled tumours; {truth['flagged']} of them "
-        "are malignant.",
-        "Its estimates, and the truth, which it never saw:",
-        _row("", "estimate", "90 % interval", "truth"),
-        _compare("malignant among the unlabelled", found["hidden"], truth["hidden"], "d"),
+        f"It predicts {found['flagged']} of the unlabelled tumours to be malignant; "
+        f"{truth['flagged']} of them are.",
+        "What it says of the unlabelled tumours, and the truth, which it never saw:",
+        _row("", "estimate", "90 % range", "truth"),
+        _compare("malignant among all", found["hidden"], truth["hidden"], "d"),
         *(
-            _compare(
-                f"{name} on {aside['rows']} rows set aside",
-                aside["metrics"][f"pu_{name}"],
-                truth[name],
-                ".2f",
-            )
-            for name in ("precision", "recall")
+            _compare(f"malignant among the first {n}", found["top"][n], truth["top"][n], "d")
+            for n in map(str, _FIRST)
         ),
+        _compare("share of them that it finds", found["recall"], truth["recall"], ".2f"),
     ]
 
 
@@ -201,4 +211,4 @@ def _compare(name: str, estimate: Mapping[str, float], truth: float, how: str) -
 
 
 def _row(name: str, value: str, limits: str, truth: str) -> str:
-    return f"  {name:33}{value:>8}   {limits:13}{truth:>8}"
+    return f"  {name:30}{value:>8}   {limits:13}{truth:>8}"

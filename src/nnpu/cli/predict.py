@@ -17,6 +17,7 @@ from nnpu.cli._shared import (
     printed_warnings,
     reading_options,
 )
+from nnpu.parameters import InputError
 from nnpu.terminal import say
 
 __all__ = ["predict"]
@@ -31,6 +32,26 @@ __all__ = ["predict"]
     default=Path("predictions.csv"),
     show_default=True,
     help="Output file, .csv or .parquet; - for standard output.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Write the N likeliest positives among the unlabelled rows instead, with their cells.",
+)
+@click.option(
+    "--threshold",
+    type=float,
+    metavar="P",
+    help="Predict positive above this probability.",
+)
+@click.option(
+    "--at",
+    metavar="CUT",
+    help="Cut at: prior, accuracy, precision=0.5, recall=0.8 or cost=5 (a miss costs 5 alarms).",
+)
+@click.option(
+    "--keep", multiple=True, metavar="COLUMN", help="Column of DATA to write; repeatable."
 )
 @click.option(
     "--escape-formulas",
@@ -48,6 +69,10 @@ def predict(
     model_dir: Path,
     data: Path,
     out: Path,
+    top: int | None,
+    threshold: float | None,
+    at: str | None,
+    keep: tuple[str, ...],
     escape_formulas: bool,
     explain: bool,
     as_json: bool,
@@ -56,20 +81,38 @@ def predict(
     """Score every row of DATA with the model in MODEL_DIR.
 
     Writes one row per row of DATA, in the same order: the id column if there is one, then score,
-    probability and prediction (1 or 0). CSV and Parquet, a file or a folder of files, are
-    streamed: memory does not grow with the data. Use - to read CSV from standard input.
+    probability, prediction (1 or 0) and rank (1 is the likeliest positive of the unlabelled rows).
+    With --top, the first rows of that list with their own cells: the next rows to check. CSV and
+    Parquet, a file or a folder of files, are streamed: memory does not grow with the data. Use -
+    to read CSV from standard input.
     """
     from nnpu.table import load_table, write_predictions
-    from nnpu.table.predictions import check_out
+    from nnpu.table.predictions import check_out, cut_at, cut_at_probability, write_top
 
     check_out(out, data)
+    has_cut = threshold is not None or at is not None
+    two_cuts = threshold is not None and at is not None
+    if two_cuts or (top is not None and (has_cut or keep or explain)):
+        raise InputError(
+            "Pass one of --top, --threshold and --at; --keep and --explain are not for --top, "
+            "which writes all cells."
+        )
     with printed_warnings():
         model = load_table(model_dir).set_params(**given_options(options))
-        written = write_predictions(
-            model, data, out, escape_formulas=escape_formulas, explain=explain
-        )
+        if top is not None:
+            written = write_top(model, data, out, top, escape_formulas=escape_formulas)
+        else:
+            cut = None
+            if threshold is not None:
+                cut = cut_at_probability(model, threshold)
+            elif at is not None:
+                cut = cut_at(model, at)
+            how: dict[str, Any] = {"escape_formulas": escape_formulas, "explain": explain}
+            written = write_predictions(model, data, out, keep=keep, cut=cut, **how)
     to_stdout = str(out) in ("-", "/dev/stdout")
     if as_json:
         click.echo(json.dumps({"out": str(out), **written._asdict()}), err=to_stdout)
+    elif top is not None:
+        say(f"The first {written.rows:,} rows of the list: {out}", err=to_stdout)
     else:
         say(f"{written}: {out}", err=to_stdout)

@@ -48,8 +48,8 @@ def prior(
 ) -> None:
     """Estimate the share of positives in DATA from its labelled and unlabelled rows."""
     from nnpu.table import TablePU
-    from nnpu.table._messages import UNTESTED, say
-    from nnpu.table.table_prior import draw_prior, in_rows
+    from nnpu.table._messages import say
+    from nnpu.table.table_prior import draw_prior, in_rows, in_the_world
 
     job = TablePU(verbose=verbosity(not as_json, verbose), **job_options(options))
     with printed_warnings():
@@ -59,6 +59,6 @@ def prior(
         result = {**found.estimate.stored(), "value": found.value, "pictures": pictures}
         click.echo(json.dumps(result, indent=2))
         return
-    say(found.estimate.message, in_rows(found), UNTESTED, timed=verbose)
+    say(found.estimate.message, in_rows(found), in_the_world(found), timed=verbose)
     for picture in pictures:
         click.echo(f"Picture: {picture}")

@@ -17,14 +17,17 @@ if TYPE_CHECKING:
 __all__ = ["review"]
 
 _PURPOSE = "Purpose: estimate, finding, learning, or a mixture such as finding=0.3+estimate=0.7."
-_ROWS, _ASKED = "Number of rows to draw.", "Question that the page asks about each row."
+_ROWS = "Number of rows to draw.  [default: 100; 30 with --top]"
+_TOP = "Review the first N rows of the list alone: what share of them is positive?"
+_ASKED = "Question that the page asks about each row."
 _SHEET, _WRITTEN = Source(dir_okay=False), Result(dir_okay=False)
 
 
 @click.command(cls=Command)
 @_shared.model_argument
 @_shared.data_argument
-@click.option("--rows", type=click.IntRange(min=1), default=100, show_default=True, help=_ROWS)
+@click.option("--rows", type=click.IntRange(min=1), help=_ROWS)
+@click.option("--top", type=click.IntRange(min=2), metavar="N", help=_TOP)
 @click.option("--out", type=_WRITTEN, metavar="FILE", help="CSV file for the rows to check.")
 @click.option("--page", type=_WRITTEN, metavar="FILE", help="HTML page to answer in.")
 @click.option("--answers", type=_SHEET, multiple=True, help="Answered sheet; repeatable.")
@@ -59,14 +62,20 @@ def review(model_dir: Path, data: Path, as_json: bool, **options: Any) -> None:
         )
     if out and holds_answers(out):
         raise InputError(f"{out} holds answers, which --out would overwrite; choose another file.")
+    if options["top"] is not None and (options["purpose"] != "estimate" or report):
+        raise InputError("--top draws at random and has no --report; leave --for and --report out.")
     if report and not answers:
         raise InputError("--report needs answers; pass them with --answers.")
     with _shared.printed_warnings():
         model = load_table(model_dir)
-        how = {"label": options["label"], "known": options["known"]}
+        how = {name: options[name] for name in ("label", "known", "top")}
         found = job.table_review(model, data, name=job.model_name(model_dir), **how)
     if answers:
         found.review.read(*answers, second=options["second"])
+    if options["top"] is not None and answers and not (out or page):
+        listed = job.list_findings(model, found)
+        show(listed.to_json(), listed.lines(), as_json=as_json)
+        return
     if report or not (out or page):
         costs = {name: options[name] for name in ("cost_fp", "cost_fn")}
         result = job.review_findings(model, found, **costs)
@@ -76,7 +85,8 @@ def review(model_dir: Path, data: Path, as_json: bool, **options: Any) -> None:
         if not (out or page):
             show(result.to_json(), result.lines(), as_json=as_json)
             return
-    rows = {name: options[name] for name in ("out", "page", "purpose", "seed", "question")}
-    written = job.write_rows(model, found, options["rows"], folder=data.parent, **rows)
+    names = ("rows", "out", "page", "purpose", "seed", "question")
+    rows = {name: options[name] for name in names}
+    written = job.write_rows(model, found, folder=data.parent, **rows)
     words = f"{written['rows']} rows to look at: {', '.join(written['files'])}"
     show(written, [*found.notes, words], as_json=as_json)

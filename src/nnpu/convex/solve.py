@@ -111,10 +111,23 @@ def solve_path(
         if loss == "double_hinge":
             solutions.append(_double_hinge(problem, alpha, start, tol, max_iter))
         else:
-            smooth = CONVEX_LOSSES[loss]
-            theta, steps = newton(problem, smooth, alpha, start, tol / 2, max_iter)
-            solutions.append(_certify(problem, smooth, alpha, theta, steps, tol))
+            solutions.append(_smooth(problem, CONVEX_LOSSES[loss], alpha, start, tol, max_iter))
     return solutions
+
+
+def _smooth(
+    problem: Problem, loss: ConvexLoss, alpha: float, theta: Floats, tol: float, max_iter: int
+) -> Solution:
+    """Minimise J for a smooth h; the exact intercept may open the gap, which more steps close."""
+    steps = 0
+    for aim in (tol / 2, tol / 20, tol / 200):
+        theta, more = newton(problem, loss, alpha, theta, aim, max_iter - steps)
+        steps += more
+        solution = _certify(problem, loss, alpha, theta, steps, tol)
+        if solution.certificate.reached or steps >= max_iter:
+            break
+        theta = solution.theta
+    return solution
 
 
 def newton(

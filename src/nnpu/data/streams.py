@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from nnpu.data.csvfile import read_batches
 from nnpu.parameters import InputError, check_choice
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
 
+    from numpy.typing import NDArray
 
 __all__ = [
     "Batch",
@@ -58,6 +61,34 @@ class Batch:
     def names(self) -> list[str]:
         """Names of all columns and matrices."""
         return [*self.columns, *self.matrices]
+
+    def take(self, rows: NDArray[np.intp]) -> Batch:
+        """Return some of the rows."""
+        columns = {name: cells.take(rows) for name, cells in self.columns.items()}
+        matrices = {name: matrix[rows] for name, matrix in self.matrices.items()}
+        return replace(self, columns=columns, matrices=matrices, n_rows=len(rows))
+
+    def joined(self, other: Batch) -> Batch:
+        """Return these rows with others of the same file below them."""
+        import pyarrow as pa
+        from scipy import sparse
+
+        def stacked(a: Any, b: Any) -> Any:
+            return sparse.vstack([a, b]).tocsr() if sparse.issparse(a) else np.concatenate([a, b])
+
+        def chained(a: Any, b: Any) -> Any:
+            parts = [c for each in (a, b) for c in getattr(each, "chunks", [each])]
+            return pa.chunked_array(parts, a.type).combine_chunks()
+
+        columns = {
+            name: chained(cells, other.columns[name]) for name, cells in self.columns.items()
+        }
+        return replace(
+            self,
+            columns=columns,
+            matrices={name: stacked(m, other.matrices[name]) for name, m in self.matrices.items()},
+            n_rows=self.n_rows + other.n_rows,
+        )
 
 
 def stream_rows(

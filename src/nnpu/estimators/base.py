@@ -21,7 +21,7 @@ from nnpu import metrics
 from nnpu.calibration import ScoreCalibration
 from nnpu.estimators import labels
 from nnpu.estimators.notebook import NotebookBox
-from nnpu.parameters import ParameterError, check_prior, check_sampling
+from nnpu.parameters import ParameterError, check_prior, check_prior_range, check_sampling
 from nnpu.prior import PriorEstimate, estimate_prior
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         As in scikit-learn.
     """
 
-    prior: float | str
+    prior: float | str | tuple[float, float]
     sampling: str
     random_state: Any
     scar_test_: Any = None  # the `ScarTest` of a table's labels, if `TablePU` made one
@@ -323,7 +323,9 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
                     f"The 'prior' parameter of {owner} must be 'auto' or a float in the range "
                     f"(0, 1). Got {self.prior!r} instead."
                 )
-        else:
+        elif isinstance(self.prior, tuple | list):
+            check_prior_range(self.prior, owner)
+        elif not isinstance(self.prior, PriorEstimate):
             check_prior(self.prior, owner)
 
     def _validate(self, X: Any, s: Any = "no_validation") -> Any:
@@ -350,11 +352,12 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     def _check_labels(self, codes: Labels) -> None:
         """Compare the labels with the parameters that say how to read them."""
         share = float(np.mean(codes == 1))
+        least = _least_prior(self.prior)
         if (
             self.sampling == "one-sample"
             and not self._unlabelled_is_negative()
-            and self.prior != "auto"
-            and float(self.prior) <= share
+            and least is not None
+            and (least < share or (least == share and not isinstance(self.prior, tuple | list)))
         ):
             raise labels.prior_too_small(self.prior, share, type(self).__name__)
         if self._known_negatives and (reason := self._ignores_negatives()):
@@ -365,8 +368,12 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
             )
 
     def _find_prior(self, X: Any, codes: Labels, seed: int) -> float:
-        if self.prior != "auto":
-            return float(self.prior)
+        if isinstance(self.prior, PriorEstimate):
+            self.prior_estimate_ = self.prior
+            return self.prior.value
+        limits = self.prior if isinstance(self.prior, tuple | list) else None
+        if self.prior != "auto" and limits is None:
+            return float(self.prior)  # type: ignore[arg-type]
         if self._unlabelled_is_negative():  # then nothing is hidden
             return float(np.mean(codes == 1))
         x_p, x_u, groups = self._prior_samples(X, codes, seed)
@@ -378,9 +385,12 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
             groups=groups,
             counts=(int(np.sum(codes == 1)), int(np.sum(codes == 0))),
         )
-        if self.sampling == "one-sample":  # from P ∪ U to the whole sample
-            return self.prior_estimate_.value * float(np.mean(codes >= 0))
-        return self.prior_estimate_.value
+        # From P ∪ U to the whole sample, of which known negatives are a part.
+        known = float(np.mean(codes >= 0)) if self.sampling == "one-sample" else 1.0
+        if limits is not None:
+            low, high = (float(end) / known for end in limits)
+            self.prior_estimate_ = self.prior_estimate_.within(low, min(high, 1.0))
+        return self.prior_estimate_.value * known
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -388,3 +398,12 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self._allows_missing()
         return tags
+
+
+def _least_prior(prior: Any) -> float | None:
+    """Return the smallest share that a given prior allows; None if it is to be estimated."""
+    if isinstance(prior, str):
+        return None
+    if isinstance(prior, PriorEstimate):
+        return prior.value
+    return float(prior[0] if isinstance(prior, tuple | list) else prior)

@@ -30,7 +30,7 @@ from nnpu.estimators.labelling_model import (
 from nnpu.estimators.propensity_prior import biased_share, weighted_share
 from nnpu.estimators.stored_forests import stored_forest
 from nnpu.estimators.wrapper import PUWrapper
-from nnpu.extras import need
+from nnpu.extras import need_lightgbm
 from nnpu.metrics import propensity_metrics
 from nnpu.parameters import InputError, ParameterError, shown
 from nnpu.prior.scores import spline_features
@@ -209,7 +209,7 @@ class BiasedLabelPU(BasePUClassifier):
         if sp.issparse(X):
             raise InputError(f"{_OWNER} takes dense rows. Got a sparse matrix; pass X.toarray().")
         if self.estimator is None:
-            need("lightgbm", extra="trees", owner=_OWNER)
+            need_lightgbm(_OWNER)
         self._wrapper: PUWrapper | None = None
         self._found: Split | None = None
         s = codes == 1
@@ -226,7 +226,7 @@ class BiasedLabelPU(BasePUClassifier):
             self.prior_estimate_ = weighted_share(s, self._known)
             return self.prior_estimate_.value
         first = super()._find_prior(X, codes, seed)
-        if self.prior != "auto":
+        if self.prior != "auto":  # given, or estimated within limits
             return first
         if self._columns is None:
             warnings.warn(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import logit
 
 from nnpu import metrics
 from nnpu.estimators.ranking import rank_rows
+from nnpu.hidden import Estimate, Hidden, HiddenPositives, KnownShare, hidden_positives
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -26,8 +28,13 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "evaluate",
+    "hidden_lines",
+    "known_share",
+    "labelled_share",
+    "list_sizes",
     "prior_interval",
     "prior_lines",
+    "unlabelled_cut",
 ]
 
 #: What the metrics are called in front of people.
@@ -52,16 +59,9 @@ MEANINGS: Mapping[str, str] = {
     "lee_liu_score": "recall² / share predicted positive; compares models without a prior",
 }
 
+_SURE = 1e-3  # a test with a smaller p-value says that labels were not given at random
 _HIGHEST = {"lee_liu_score": math.inf}  # the others are shares
 _OF_FLAGGED = ("pu_precision", "lee_liu_score")  # 0 / 0 if no row is flagged
-
-
-class Estimate(NamedTuple):
-    """A number with its 90 % interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,13 +70,17 @@ class Evaluation:
 
     Attributes
     ----------
+    hidden : Hidden
+        About the unlabelled rows alone (in two samples: about U): `share`, `precision`, `recall`,
+        `auc`, each with `value`, `low` and `high`, and ``hidden.at_random``, the same if labels
+        were given at random.
     prior : Estimate
         The share of positives that the figures rest on; of zero width if it was given.
     prior_known : bool
         Whether the prior was given or its interval can be trusted.
     metrics : mapping of str to Estimate
-        By the names in `nnpu.metrics`. An interval covers chance and, if the prior was estimated,
-        the prior's own interval.
+        Of all rows, if labels were given at random, by the names in `nnpu.metrics`. An interval
+        covers chance and, if the prior was estimated, the prior's own interval.
     sampling : str
         How the rows were taken to have come about.
     rows, labelled, flagged : int
@@ -85,6 +89,10 @@ class Evaluation:
         The PU labels and the scores that were judged.
     ranking : Ranking or None
         The rows to look at first.
+    fold : ndarray or None
+        The fold of each row if each was scored by a model that was not fitted to it.
+    audited : bool
+        Whether `hidden` is what a review of these rows found.
     images : object
         The images that were judged, for a report; None if the rows are none.
     drift : tuple of str
@@ -118,6 +126,21 @@ class Evaluation:
     images: Any = field(default=None, repr=False)
     drift: tuple[str, ...] = ()
     cells: Mapping[str, tuple[int, int | None]] = field(default_factory=dict, repr=False)
+    hidden: Hidden = field(default=None, repr=False)  # type: ignore[assignment]
+    fold: NDArray[np.intp] | None = field(default=None, repr=False)
+    audited: bool = False
+
+    def top(self, n: int) -> Estimate:
+        """Return the share of positives among the `n` unlabelled rows that rank highest.
+
+        These are the rows that ``nnpu predict --top n`` writes.
+
+        Parameters
+        ----------
+        n : int
+            How many rows; no more than there are.
+        """
+        return self.hidden.top(n)
 
     @property
     def accuracy(self) -> Estimate:
@@ -147,19 +170,24 @@ class Evaluation:
         found = [{"metric": name, **each._asdict()} for name, each in self.metrics.items()]
         return pa.Table.from_pylist(found)
 
-    def lines(self, names: tuple[str, ...] = tuple(NAMES)) -> list[str]:
-        """Return the figures for a terminal: the prior, then a line for each metric."""
+    def lines(self, most: int = 5) -> list[str]:
+        """Return what is known of the unlabelled rows, for a terminal.
+
+        Parameters
+        ----------
+        most : int, default=5
+            How many lengths of the list to speak of.
+        """
+        return hidden_lines(self, most)
+
+    def figures(self, names: tuple[str, ...] = tuple(NAMES)) -> list[str]:
+        """Return the figures of all rows, which hold if labels were given at random."""
         return [*prior_lines(self.prior, self.prior_known), *self._figures(names)]
 
     def __str__(self) -> str:
-        counts = (
-            f"{self.rows:,} rows, {self.labelled:,} labelled, {self.flagged:,} predicted positive."
-        )
-        lines = self.lines()
-        where = 0 if self.prior_known else len(prior_lines(self.prior, known=False))
         changed = ["Columns that differ from the training rows:"] if self.drift else []
         changed += [f"  {line}" for line in self.drift]
-        return "\n".join([*lines[:where], counts, *lines[where:], *changed])  # warnings first
+        return "\n".join([*self.lines(), *changed])
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -212,6 +240,8 @@ class Evaluation:
             },
             "contradictions": self.contradictions(),
             "drift": list(self.drift),
+            "hidden": hidden_json(self.hidden),
+            "audited": self.audited,
         }
 
 
@@ -221,6 +251,10 @@ def evaluate(
     scores: NDArray[np.float32],
     names: Sequence[Any] | NDArray[Any] | None = None,
     images: Any = None,
+    *,
+    label_bias: float | str = "typical",
+    labelled: float | None = None,
+    fold: NDArray[np.intp] | None = None,
 ) -> Evaluation:
     """Judge a classifier by rows that it was not fitted to.
 
@@ -236,22 +270,33 @@ def evaluate(
         What the rows are called; by default by their number.
     images : object, optional
         The images, if `classifier` is `ImagePU`: its page shows some.
+    label_bias : "typical" or float, default="typical"
+        How far labels may be from random; see `nnpu.hidden`.
+    labelled : float, optional
+        The share of the positives that is labelled; by default that of these rows.
+    fold : ndarray of shape (n,), optional
+        The fold of each row if each was scored by a model that was not fitted to it.
 
     Raises
     ------
     InputError, ParameterError
-        If these rows cannot judge it: no labelled or no unlabelled row, or a prior that cannot be
-        theirs.
+        If these rows cannot judge it: there is no labelled or no unlabelled row.
     """
     s = np.asarray(s)
     if not (s == 1).any() or not (s == 0).any():
-        raise InputError("To judge a model takes labelled and unlabelled rows.")
+        raise InputError("Evaluation needs labelled and unlabelled rows.")
     flagged = (scores.astype(np.float64) > classifier.threshold_).astype(int)
     prior, estimate = prior_interval(classifier), classifier.prior_estimate_
+    possible = metrics.possible_prior(prior.value, s, sampling=classifier.sampling)
     taken = (
-        prior.value
+        possible
         if estimate is None
-        else replace(estimate, value=prior.value, low=prior.low, high=prior.high)
+        else replace(
+            estimate,
+            value=possible,
+            low=min(prior.low, possible),
+            high=max(prior.high, possible),
+        )
     )
     found = {}
     for name, metric in metrics.METRICS.items():
@@ -259,9 +304,28 @@ def evaluate(
         how: dict[str, Any] = {"prior": taken, "sampling": classifier.sampling}
         limits = metrics.interval(name, s, values, **how)
         found[name] = Estimate(metric(s, values, **how), *limits)
+    known = known_share(classifier, s)
+    c = labelled_share(classifier, s) if labelled is None else labelled
+    cut = unlabelled_cut(classifier, c)
+    hidden = hidden_positives(
+        s, scores, cut, known, sampling=classifier.sampling, label_bias=label_bias
+    )
+    test = classifier.scar_test_
+    if possible != prior.value:
+        doubt = (
+            f"The share of positives cannot be {prior.value:.3g} in these rows: "
+            f"{np.mean(s == 1):.3g} of them are labelled."
+        )
+        hidden = replace(hidden, contradicted=doubt)
+    elif test is not None and test.pvalue < _SURE:
+        doubt = (
+            f"Labels were not given at random (p = {test.pvalue:.2g}): clear cases were labelled "
+            "more often, a column gives the label away, or the prior is too large."
+        )
+        hidden = replace(hidden, contradicted=doubt)
     return Evaluation(
         prior=prior,
-        prior_known=estimate is None or estimate.identified,
+        prior_known=estimate is None or (estimate.identified and hidden.identified),
         metrics=found,
         sampling=classifier.sampling,
         rows=len(s),
@@ -269,9 +333,122 @@ def evaluate(
         flagged=int(flagged.sum()),
         s=s,
         scores=scores,
-        ranking=rank_rows(s, scores, classifier.threshold_, names),
+        ranking=rank_rows(s, scores, cut, names),
         images=images,
+        hidden=hidden,
+        fold=fold,
     )
+
+
+def labelled_share(classifier: BasePUClassifier, s: NDArray[np.int8]) -> float:
+    """Return c, the share of the positives that is labelled: 0 in two samples."""
+    if classifier.sampling == "two-sample":
+        return 0.0
+    return float(min(np.mean(s == 1) / classifier.prior_, 0.999))
+
+
+def unlabelled_cut(classifier: BasePUClassifier, labelled: float) -> float:
+    """Return the score above which an unlabelled row is predicted positive.
+
+    It is where P(y = 1 | x, unlabelled) = f (1 − c) / (1 − c f) is what f is at ``threshold_``.
+    """
+    calibration, cut = classifier.calibration_, float(classifier.threshold_)
+    p = float(calibration([cut])[0])
+    if not labelled or not 0 < p < 1 or calibration.slope <= 0:
+        return cut
+    f = p / (1 - labelled + labelled * p)
+    return float((logit(f) - calibration.intercept) / calibration.slope)
+
+
+def known_share(classifier: BasePUClassifier, s: NDArray[np.int8]) -> KnownShare:
+    """Return what is known of the share of positives among the unlabelled rows."""
+    prior, estimate = prior_interval(classifier), classifier.prior_estimate_
+    n_p, n_u, n = int((s == 1).sum()), int((s == 0).sum()), len(s)
+
+    def among(share: float) -> float:
+        if classifier.sampling == "two-sample":
+            return share
+        return float(np.clip((share * n - n_p) / n_u, 0, 1))
+
+    bound = prior.high if estimate is None else estimate.upper_bound * prior.value / estimate.value
+    value, low, high = (among(each) for each in prior)
+    if estimate is None and value == 0:  # not a share that these rows can have
+        low, high = 0.0, among(1.0)
+    limits = (0.0, 1.0)
+    if isinstance(classifier.prior, tuple | list):
+        limits = among(classifier.prior[0]), among(classifier.prior[1])
+    audited = estimate is not None and estimate.method == "review"
+    return KnownShare(value, low, high, among(min(bound, 1.0)), *limits, audited)
+
+
+def hidden_lines(found: Evaluation, most: int = 5) -> list[str]:
+    """Say what is known of the unlabelled rows: how many are positive, and how high they rank."""
+    hidden, sizes = found.hidden, list_sizes(found.hidden)
+    sizes = [sizes[i] for i in np.unique(np.linspace(0, len(sizes) - 1, most).round().astype(int))]
+    share, rows = hidden.share, hidden.rows
+
+    def count(share: Estimate, of: int) -> tuple[str, str]:
+        value, low, high = (f"{round(min(max(end, 0), 1) * of):,}" for end in share)
+        return value, f"({low} to {high})"
+
+    about, ends = count(share, rows)
+    given = share.low == share.high
+    lines = [f"Unlabelled rows: {rows:,}. Positive among them: about {about} {ends}."]
+    if given:
+        lines = [f"Unlabelled rows: {rows:,}. Positive among them: {about}, by the share given."]
+    lines.append("  first rows of the list   positive        share of the hidden positives")
+    for n in sizes:
+        top, part = count(hidden.top(n), n), hidden.found(n)
+        percent = f"{100 * part.low:.0f} to {100 * part.high:.0f} %"
+        lines.append(f"  {n:>12,}             {top[0]:>5} {top[1]:<16} {percent}")
+    if found.audited:
+        lines.append("These figures come from the answers of a review (90 % intervals).")
+        return lines
+    if hidden.label_bias != 1 and not hidden.contradicted:
+        about, ends = count(hidden.at_random.share, rows)
+        first = sizes[-1]
+        of = count(hidden.at_random.top(first), first)
+        many = "" if given else f"{about} {ends} positive, "
+        lines.append(
+            f"Ranges allow for labels that were not given at random. If they were: {many}"
+            f"{of[0]} {of[1]} of the first {first:,}{' positive' if given else ''}."
+        )
+    elif not hidden.contradicted:
+        lines.append("This holds if labels were given at random among the positives.")
+    if hidden.contradicted:
+        lines.append(hidden.contradicted)
+    return lines
+
+
+def list_sizes(hidden: Hidden) -> list[int]:
+    """Return the lengths of the list to speak of: 20, 50, 100, 200, …, up to half of the rows."""
+    wanted = [20, 50, 100, 200, 500, 1_000, 2_000, 5_000]
+    likely = max(2 * hidden.share.value * hidden.rows, 100)
+    sizes = [n for n in wanted if n <= min(hidden.rows / 2, likely)]
+    return sizes[:5] or [max(hidden.rows // 2, 1)]
+
+
+def hidden_json(hidden: Hidden) -> dict[str, Any]:
+    """Return the figures about the unlabelled rows as plain values."""
+
+    def plain(one: HiddenPositives) -> dict[str, Any]:
+        figures = {name: getattr(one, name) for name in ("share", "precision", "recall", "auc")}
+        rows = {
+            name: {k: v if math.isfinite(v) else None for k, v in each._asdict().items()}
+            for name, each in figures.items()
+        }
+        top = {str(n): one.top(n)._asdict() for n in list_sizes(hidden)}
+        return {**rows, "top": top}
+
+    return {
+        "rows": hidden.rows,
+        "predicted_positive": hidden.flagged,
+        "label_bias": hidden.label_bias,
+        "identified": hidden.identified,
+        **plain(hidden),
+        "at_random": plain(hidden.at_random),
+        "contradicted": hidden.contradicted or None,
+    }
 
 
 def prior_lines(prior: Estimate, known: bool) -> list[str]:

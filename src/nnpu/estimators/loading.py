@@ -164,6 +164,8 @@ def _tensors(folder: Path, content: bytes) -> dict[str, NDArray[Any]]:
 
 def _parameters(plain: dict[str, Any]) -> dict[str, Any]:
     parameters = dict(plain)
+    if isinstance(limits := parameters.get("prior"), list):
+        parameters["prior"] = tuple(limits)
     risk = parameters.get("risk")
     if isinstance(risk, dict):
         from nnpu.risk_kinds import RISKS

@@ -82,7 +82,7 @@ def fit_on_dask(model: Model, X: Any, s: Any, *, patience: float = 60.0) -> Mode
         model.prior_estimate_ = estimate_prior(x_p, x_u, counts=(n_p, n_u), **how)
         model.prior_ = model.prior_estimate_.value
     else:
-        model.prior_ = float(model.prior)
+        model.prior_ = float(model.prior)  # type: ignore[arg-type]
     if model.sampling == "one-sample" and model.prior_ <= n_p / (n_p + n_u):
         raise ParameterError(
             "The 'prior' parameter of BoostedPU must be greater than the share of labelled rows, "

@@ -136,8 +136,10 @@ def _plain_parameters(classifier: BasePUClassifier) -> dict[str, Any]:
             plain[name] = value.item()
         elif value is None or isinstance(value, str | int | float | bool):
             plain[name] = value
-        elif isinstance(value, list | tuple) and all(isinstance(v, str | int) for v in value):
-            plain[name] = list(value)
+        elif isinstance(value, list | tuple) and all(
+            isinstance(v, str | int | float | np.number) for v in value
+        ):
+            plain[name] = [v.item() if isinstance(v, np.generic) else v for v in value]
     return plain
 
 

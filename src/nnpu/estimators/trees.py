@@ -12,7 +12,7 @@ from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.forest import Forest
 from nnpu.estimators.stored_forests import stored_forest
 from nnpu.estimators.untrusted import check_history
-from nnpu.extras import need
+from nnpu.extras import need_lightgbm
 from nnpu.parameters import InputError, check_count, check_number
 from nnpu.risk_kinds import get_risk
 
@@ -186,13 +186,13 @@ class BoostedPU(BasePUClassifier):
         return True
 
     def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
-        need("lightgbm", extra="trees", owner=_OWNER)
+        need_lightgbm(_OWNER)
 
     def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any, Any]:
         return super()._prior_samples(_with_medians(X), codes, seed)
 
     def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
-        lightgbm = need("lightgbm", extra="trees", owner=_OWNER)
+        lightgbm = need_lightgbm(_OWNER)
         objective = self._objective(self.prior_)
         options = self._options(seed)
         rows = lightgbm.Dataset(

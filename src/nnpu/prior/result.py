@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from nnpu.parameters import Sampling, check_choice, check_number, check_sampling
@@ -60,6 +60,22 @@ class PriorEstimate:
     def stored(self) -> dict[str, Any]:
         """Return what a model folder keeps of it: everything but the curve."""
         return {name: getattr(self, name) for name in _STORED}
+
+    def within(self, low: float, high: float) -> PriorEstimate:
+        """Return the estimate inside of hard limits that somebody knows.
+
+        Examples
+        --------
+        >>> estimate = PriorEstimate(0.3, 0.1, 0.5, "auto", False, "About 30 %.")
+        >>> found = estimate.within(0.32, 0.4)
+        >>> found.value, found.low, found.high
+        (0.32, 0.32, 0.4)
+        """
+        value, least, most = (
+            min(max(each, low), high) for each in (self.value, self.low, self.high)
+        )
+        said = f"{self.message} Kept within {low:.3g} and {high:.3g}, as given."
+        return replace(self, value=value, low=least, high=most, message=said)
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> PriorEstimate:

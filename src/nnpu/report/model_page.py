@@ -6,7 +6,14 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from nnpu import __version__
-from nnpu.estimators.evaluation import MEANINGS, NAMES, prior_interval
+from nnpu.estimators.evaluation import (
+    MEANINGS,
+    NAMES,
+    labelled_share,
+    list_sizes,
+    prior_interval,
+)
+from nnpu.hidden import unlabelled_probability
 from nnpu.metrics import (
     possible_prior,
     reliability_table,
@@ -27,6 +34,7 @@ from nnpu.report.html.markup import number
 from nnpu.report.html.sections import (
     calibration_section,
     columns_section,
+    hidden_section,
     labels_section,
     metrics_section,
     prior_section,
@@ -78,6 +86,7 @@ def model_page(
     about_columns: str = "",
     importance: Sequence[tuple[str, float, float, float]] = (),
     why: Mapping[str, str] | None = None,
+    suspects: Sequence[str] = (),
     drift: Sequence[str] = (),
     leaks: Sequence[str] = (),
     about_rows: str = ASSUMPTION,
@@ -107,6 +116,8 @@ def model_page(
         How much each column matters.
     why : mapping of str to str, optional
         For the names of rows, which columns put them where they are.
+    suspects : sequence of str
+        Columns in which labelled rows differ most from the likeliest unlabelled ones.
     drift : sequence of str
         How these rows differ from those of the fit, a sentence each.
     leaks : sequence of str
@@ -117,15 +128,20 @@ def model_page(
         Labelled and unlabelled rows that the prior was estimated from.
     """
     shown = dict(facts if facts is not None else _counts(found))
-    shown["Share of positives"] = _prior_words(classifier, found)
+    shown["Positive among unlabelled"] = _share_words(found)
     sections = [verdict_section(verdict(found, learned, leaks=leaks), shown)]
+    if found is not None and not leaks:
+        sizes = list_sizes(found.hidden)
+        sections.append(hidden_section(found.hidden, sizes, audited=found.audited))
     if drift:
         sections.append(drift_section(drift))
     if found is not None and found.ranking is not None and found.ranking.top:
-        calibration = classifier.calibration_
-        sections.append(
-            rows_section(found.ranking, lambda score: float(calibration([score])[0]), why)
-        )
+        calibration, c = classifier.calibration_, labelled_share(classifier, found.s)
+
+        def probability(score: float) -> float:
+            return float(unlabelled_probability(calibration([score]), c)[0])
+
+        sections.append(rows_section(found.ranking, probability, why))
     if found is not None and found.images is not None:
         from nnpu.report.example_images import pictures_section
 
@@ -137,8 +153,9 @@ def model_page(
         sections.append(_prior(classifier, prior_counts))
     else:
         sections += _judged(classifier, found, about_rows, about_calibration, prior_counts)
-    if classifier.scar_test_ is not None:
-        sections.append(labels_section(classifier.scar_test_.message))
+    if classifier.scar_test_ is not None or suspects:
+        message = "" if classifier.scar_test_ is None else classifier.scar_test_.message
+        sections.append(labels_section(message, suspects))
     if columns:
         sections.append(columns_section(columns, [about_columns] if about_columns else []))
     if getattr(classifier, "history_", None):
@@ -160,10 +177,12 @@ def _counts(found: Evaluation | None) -> dict[str, str]:
     }
 
 
-def _prior_words(classifier: BasePUClassifier, found: Evaluation | None) -> str:
-    if found is not None and not found.prior_known:
-        return f"{found.prior.low:.2f} to {found.prior.high:.2f}"
-    return f"{classifier.prior_:.3f}"
+def _share_words(found: Evaluation | None) -> str:
+    if found is None:
+        return "not known"
+    share = found.hidden.share
+    low, high = (f"{100 * end:.0f}" for end in (share.low, share.high))
+    return f"{100 * share.value:.1f}\u00a0%" if low == high else f"{low} to {high}\u00a0%"
 
 
 def _compared(classifier: Any) -> list[Section]:
@@ -202,8 +221,11 @@ def _judged(
     prior_counts: tuple[int, int] | None,
 ) -> list[Section]:
     s, scores = found.s, found.scores
-    how: dict[str, Any] = {"prior": classifier.prior_, "sampling": classifier.sampling}
+    prior = possible_prior(classifier.prior_, s, sampling=classifier.sampling)
+    how: dict[str, Any] = {"prior": prior, "sampling": classifier.sampling}
     bins = score_table(s, scores, **how)
+    if found.hidden.contradicted:  # nothing below would hold
+        return [scores_section(bins), _prior(classifier, prior_counts)]
     calibration = classifier.calibration_
     reliability = reliability_table(s, calibration(scores), **how)
     about = [f"{about_rows} {_SAMPLING[classifier.sampling]}", *found.contradictions()]

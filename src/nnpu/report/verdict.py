@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nnpu.estimators.evaluation import Estimate, Evaluation
+    from nnpu.estimators.evaluation import Evaluation
 
 __all__ = ["Verdict", "verdict"]
 
-_AT_RANDOM = "the labelled rows are a random part of all positives"
 _NOT_JUDGED = "Nothing is known about its quality: no rows could be used to judge it."
+_ANSWERS, _LIST = 30, 200  # a short review, and the list that it is of
+_FEW = 10  # flagged rows below which the list is the answer
+_HALF = 15  # percentage points by which its answer is known, either way
 
 
 class Verdict(NamedTuple):
@@ -55,13 +57,14 @@ def verdict(found: Evaluation | None, learned: str = "", *, leaks: Sequence[str]
             "(nnpu evaluate)."
         )
         return Verdict(learned, _NOT_JUDGED, advice)
-    said = f"Of {found.rows:,} rows it had not seen, it predicts {found.flagged:,} to be positive."
+    hidden = found.hidden
+    said = f"It predicts {hidden.flagged:,} of {hidden.rows:,} unlabelled rows to be positive."
     if leaks:
         names = ", ".join(repr(name) for name in leaks)
         quality = (
-            f"That cannot be told: {names} alone nearly tells labelled from unlabelled rows. Such "
-            "a column often holds the label in other words, and all figures below are then too "
-            "good."
+            f"That cannot be told: {names} alone nearly separates labelled from unlabelled rows. "
+            "Such a column often holds the label in other words, and all figures below are then "
+            "too good."
         )
         advice = (
             f"Exclude it (--drop {leaks[0]}) and fit again, unless new rows will have it just as "
@@ -72,35 +75,31 @@ def verdict(found: Evaluation | None, learned: str = "", *, leaks: Sequence[str]
 
 
 def _quality(found: Evaluation) -> str:
-    if not found.flagged:
-        return "It flags no row: it finds no positive, and its precision cannot be estimated."
-    precision, recall = found.precision, found.recall
-    range_ = f"between {found.prior.low:.2f} and {found.prior.high:.2f}"
-    share = f"{found.prior.value:.3g}" if found.prior_known else range_
-    flagged = (
-        f"{_about(precision.value)} rows it flags are positive ({_limits(precision)})"
-        if found.prior_known
-        else f"Of the rows it flags, {_limits(precision)} are positive"
-    )
+    """Say how many unlabelled rows are positive, and how many of the first ones."""
+    hidden, n = found.hidden, _list_size(found)
+    share, first = hidden.share, hidden.top(n)
+    many = f"{round(share.value * hidden.rows):,} unlabelled rows are positive"
+    if share.low < share.high:
+        low, high = (f"{round(end * hidden.rows):,}" for end in (share.low, share.high))
+        many = f"Between {low} and {high} unlabelled rows are positive"
+    source = ""
+    if not found.audited:
+        source = " The ranges allow for labels that were not given at random."
+        if hidden.label_bias == 1:
+            source = " This holds if labels were given at random among the positives."
     return (
-        f"{_chance(found)}{flagged}, and it finds {_about(recall.value).lower()} positives "
-        f"({_limits(recall)}). This holds if the share of positives is {share} and {_AT_RANDOM}."
+        f"{_chance(found)}{many}. Of the first {n:,} of the list, at least "
+        f"{round(first.low * n):,} and at most {round(first.high * n):,} are.{source}"
     )
 
 
-def _about(share: float) -> str:
-    if share >= 0.995:
-        return "Nearly all"
-    return "Hardly any of the" if share < 0.005 else f"About {100 * share:.0f} % of the"
-
-
-def _limits(share: Estimate) -> str:
-    low, high = (100 * min(max(end, 0.0), 1.0) for end in (share.low, share.high))
-    return f"{low:.0f} to {high:.0f} %"
+def _list_size(found: Evaluation) -> int:
+    """Return the length of the list to speak of: 100 rows, or half of those that there are."""
+    return max(min(100, found.hidden.rows // 2), 1)
 
 
 def _chance(found: Evaluation) -> str:
-    auc = found.roc_auc
+    auc = found.hidden.at_random.auc
     if auc.low > 0.5:
         return ""
     return (
@@ -110,53 +109,40 @@ def _chance(found: Evaluation) -> str:
 
 
 def _advice(found: Evaluation) -> str:
-    if found.roc_auc.low <= 0.5:
+    if found.hidden.at_random.auc.low <= 0.5:
         return (
             "Do not act on it yet: add labelled rows or columns that tell positives apart, then "
             "fit again."
         )
-    if _impossible(found):
-        return (
-            "Check the share of positives and how the labels came about before you use it: an "
-            "estimate left the range that is possible."
-        )
-    if not found.prior_known:
-        return (
-            "Give the share of positives if you know it (--prior), or have a person check a few "
-            "rows (nnpu review); both narrow the figures. The order of the rows can be used now: "
-            "it depends on that share only a little."
-        )
-    if not found.flagged:
-        return "Choose a lower threshold below, or work down the ranking from its top."
-    if found.recall.value < 0.25:
-        return (
-            "Choose a lower threshold in the report, or work down the ranking from its top: at its "
-            "own threshold the model misses most positives."
-        )
-    if found.precision.low < 0.5:
-        return (
-            "Treat the flagged rows as candidates: have a person check them, from the top of the "
-            "ranking down."
-        )
-    return (
-        "Score new rows (nnpu predict), look at the rows near the threshold by hand, and judge the "
-        "model again when new labels arrive (nnpu evaluate)."
+    hidden = found.hidden
+    few = "" if hidden.flagged >= _FEW else "Next to nothing is predicted positive: "
+    work = "work down the list (nnpu predict --top 100)"
+    if found.audited:
+        return _sentence(f"{few}{work}.")
+    size = min(_LIST, max(hidden.rows // 2, 1))
+    if size <= _ANSWERS:
+        return _sentence(f"{few}{work}.")
+    top = hidden.top(size)
+    return _sentence(
+        f"{few}{work}. Or first answer {_ANSWERS} rows (nnpu review --top {size} --rows "
+        f"{_ANSWERS}): the share of positives in these {size} is then known to ± {_HALF} "
+        f"percentage points, instead of {100 * top.low:.0f} to {100 * top.high:.0f} %."
     )
 
 
-def _impossible(found: Evaluation) -> bool:
-    """Whether a share is beyond [0, 1] by more than chance explains."""
-    shares = [found.accuracy, found.precision, found.recall, found.roc_auc]
-    return any(
-        (each.value > 1 and each.low >= 1) or (each.value < 0 and each.high <= 0) for each in shares
-    )
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _warning(found: Evaluation) -> str:
-    if found.prior_known:
+    if found.hidden.contradicted:
+        return f"{found.hidden.contradicted} Figures for all rows are not shown."
+    if found.audited or found.prior_known:
         return ""
+    low, high = (f"{100 * end:.0f} %" for end in found.hidden.share[1:])
     return (
-        f"The data allow any share from {found.prior.low:.2f} to {found.prior.high:.2f}; the best "
-        f"guess is {found.prior.value:.2f}. All figures below are ranges over it. To narrow them, "
-        "give the share if you know it (--prior), or have a person check a few rows (nnpu review)."
+        f"The share of positives among the unlabelled rows is not known: {low} to {high}. To "
+        "narrow it, give the share of positives if you know it (--prior, a range will do), or the "
+        "share of them that is labelled (--labelled), or have a person answer some rows "
+        "(nnpu review)."
     )

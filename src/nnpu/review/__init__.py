@@ -11,6 +11,7 @@ from nnpu.review.costs import Cut, least_cost
 from nnpu.review.draws import PURPOSES, Draw, draw
 from nnpu.review.labelling_check import ScarCheck, scar_check
 from nnpu.review.learning import KnownRows, Recalibration, known_rows, recalibrate
+from nnpu.review.lists import list_count
 from nnpu.review.reviewers import Agreement, agreement
 from nnpu.review.rounds import Review
 
@@ -31,6 +32,7 @@ __all__ = [
     "draw",
     "known_rows",
     "least_cost",
+    "list_count",
     "recalibrate",
     "scar_check",
 ]

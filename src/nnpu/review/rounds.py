@@ -294,9 +294,12 @@ class Review:
                 "Use the data file that the rows were drawn from."
             )
         if (stamp.N, stamp.ids) != (self.probability.size, self._digest):
+            hint = "Use the old file, or draw again."
+            if self.probability.size > stamp.N:
+                hint += " Answers to a list (--top) speak of it alone: read them with that --top."
             raise InputError(
                 f"{source}: the data changed since the draw: it had {stamp.N} rows, and "
-                f"{self.probability.size} are here, or ids differ. Use the old file, or draw again."
+                f"{self.probability.size} are here, or ids differ. {hint}"
             )
         if stamp.model and self.model and stamp.model != self.model:
             raise InputError(

@@ -14,19 +14,15 @@ if TYPE_CHECKING:
     from nnpu.table.columns import ColumnPlan
     from nnpu.table.table_pu import TablePU
 
-OUR_COLUMNS = ("score", "probability", "prediction")  # of a file of predictions
+OUR_COLUMNS = ("score", "probability", "prediction", "rank")  # of a file of predictions
 SAMPLING_LINES = {  # a line of 80 columns each: it is the one thing that only the user knows
     "one-sample": "Sampling: one-sample. If positives came from elsewhere: --sampling two-sample.",
     "two-sample": "Sampling: two-sample. If all rows are one table: --sampling one-sample.",
 }
-UNTESTED = (
-    "Labels: assumed to be given at random among the positives. The estimated prior relies on "
-    "that; only with a known prior (--prior) can these rows test it."
-)
+UNTESTED = "Labels: only a known share of positives (--prior) can test if they are random."
 CAVEAT = (
-    "These figures hold for rows that the model was not fitted to; for rows of the training table "
-    "they are too good. No true label was used: the figures rely on the share of positives, and on "
-    "labels that were given at random among the positives."
+    "No true label was used. Ranges are those of rows that the model was not fitted to; figures "
+    "for all rows, which hold if labels were given at random, are in the report and in --json."
 )
 
 
@@ -48,6 +44,7 @@ def table_lines(
     aside: NDArray[np.bool_],
     plan: ColumnPlan,
     *,
+    in_folds: bool = False,
     positive: str | None = None,
     why_none: str = "",
     read_as: str = "",
@@ -60,6 +57,8 @@ def table_lines(
         The PU labels, and which rows are set aside.
     plan : ColumnPlan
         The columns.
+    in_folds : bool
+        Whether the model is judged by all rows, in folds.
     positive : str, optional
         The label of the positives, if it is a word.
     why_none : str
@@ -69,11 +68,11 @@ def table_lines(
     """
     negatives = int((s == -1).sum())
     known = f" and {negatives:,} known to be negative" if negatives else ""
-    judge = (
-        f"{int(aside.sum()):,} are set aside to judge the model."
-        if aside.any()
-        else f"none is set aside: {why_none}."
-    )
+    judge = f"none is set aside: {why_none}."
+    if in_folds:
+        judge = "all of them judge the model, in folds."
+    elif aside.any():
+        judge = f"{int(aside.sum()):,} are set aside to judge the model."
     lines = [f"Read as: {read_as}."] if read_as else []
     word = "" if positive is None else f" {positive!r}"
     labelled = f"{int((s == 1).sum()):,} are labelled{word}{known}"

@@ -92,10 +92,19 @@ def fit_classifier(
             features[fitted],
             codes[fitted],
             column_owners(plan, features.shape[1]),
-            prior=classifier.prior_,
+            prior=_least(classifier),
             sampling=classifier.sampling,
             seed=0,
         )
         if classifier.scar_test_ is not None:
             say(label_line(classifier.scar_test_))
     return classifier
+
+
+def _least(classifier: BasePUClassifier) -> float:
+    """Return the smallest prior that was said to be possible: what it contradicts, all of them do.
+
+    An estimate inside of given limits comes from the rows themselves and would test nothing.
+    """
+    given = classifier.prior
+    return float(given[0]) if isinstance(given, tuple | list) else classifier.prior_

@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from nnpu.estimators import loading
-from nnpu.estimators.evaluation import evaluate
+from nnpu.estimators.evaluation import evaluate, labelled_share, unlabelled_cut
 from nnpu.estimators.ranking import RankedRow, Ranking
-from nnpu.parameters import InputError, ParameterError
+from nnpu.parameters import InputError, ParameterError, check_number
+from nnpu.prior import ScarTest
 from nnpu.table.columns.stored_columns import plan_from_json
 from nnpu.table.named_models import takes_raw
 from nnpu.table.reading import check_parameters
 from nnpu.table.saving import PLAIN
+from nnpu.table.table_answers import audited_from_json
 from nnpu.table.table_explain import Explained
 from nnpu.table.table_pu import TablePU
 
@@ -103,12 +107,34 @@ def _table_model(
     model.pos_label_ = word if isinstance(word, str) else None
     model.n_labelled_, model.n_unlabelled_ = (int(count) for count in table.get("rows", (0, 0)))
     model._adopt(classifier)
+    counts = np.repeat([1, 0], [model.n_labelled_, model.n_unlabelled_])
+    model.labelled_share_ = float(
+        table.get("labelled_share", labelled_share(classifier, counts) if counts.size else 0.0)
+    )
+    if not 0 <= model.labelled_share_ < 1:
+        raise InputError("the labelled share is not a share; fit anew.")
+    if (labels := table.get("labels")) is not None:
+        classifier.scar_test_ = _label_test(labels)
+    model.groups_, model.leaks_ = model.groups, []
+    model.row_keys_ = None
     model.holdout_ = None
     explained = table.get("explained")  # folders of older versions have none
     model.explained_ = Explained() if explained is None else _explained(explained)
     if "scores" in arrays:
         try:
-            found = evaluate(classifier, arrays["s"], arrays["scores"])
+            found = evaluate(
+                classifier,
+                arrays["s"],
+                arrays["scores"],
+                label_bias=model.label_bias,
+                labelled=model.labelled_share_,
+                fold=arrays.get("fold"),
+            )
+            if "row_keys" in arrays and len(arrays["row_keys"]) == found.rows:
+                model.row_keys_ = np.ascontiguousarray(arrays["row_keys"], np.int64).view(np.uint64)
+            if (answers := table.get("answers")) is not None:
+                cut = unlabelled_cut(classifier, model.labelled_share_)
+                found = audited_from_json(found, answers, cut, model.label_bias)
             kept = table.get("ranking")  # the ids; folders of older versions have none
             ranking = found.ranking if kept is None else _ranking(kept)
             model.holdout_ = replace(found, ranking=ranking)
@@ -117,13 +143,26 @@ def _table_model(
     return model
 
 
+def _label_test(plain: Any) -> ScarTest:
+    """Return the test of the labels that a folder kept; `InputError` if it cannot be."""
+    try:
+        columns = tuple(str(name) for name in plain["columns"])
+        return ScarTest(
+            check_number("pvalue", plain["pvalue"], "load"), columns, str(plain["message"])
+        )
+    except (LookupError, TypeError, ValueError) as error:
+        raise InputError(f"The stored test of the labels cannot be understood: {error}") from error
+
+
 def _explained(plain: Any) -> Explained:
     """Return what a folder kept of `Explained`; `InputError` if it cannot be."""
     try:
         rows = tuple(
             (str(name), float(v), float(low), float(high)) for name, v, low, high in plain[0]
         )
-        return Explained(rows, {str(name): str(text) for name, text in dict(plain[1]).items()})
+        why = {str(name): str(text) for name, text in dict(plain[1]).items()}
+        suspects = plain[2] if len(plain) > 2 else ()  # folders of 0.2 have none
+        return Explained(rows, why, tuple(str(name) for name in suspects))
     except (LookupError, TypeError, ValueError) as error:
         raise InputError(f"The stored columns cannot be understood: {error}") from error
 

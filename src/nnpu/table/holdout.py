@@ -19,11 +19,18 @@ if TYPE_CHECKING:
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.estimators.evaluation import Evaluation
 
-__all__ = ["LEAST_LABELLED", "group_numbers", "judge", "rows_to_judge", "set_aside"]
+__all__ = [
+    "LEAST_LABELLED",
+    "group_numbers",
+    "judge",
+    "judge_scores",
+    "rows_to_judge",
+    "set_aside",
+]
 
-_SHOWN = ("pu_accuracy", "pu_precision", "pu_recall", "pu_roc_auc")
 #: With fewer labelled rows than this, none is set aside: they would judge nothing.
 LEAST_LABELLED = 10
+_SIZES = 3  # lengths of the list that a fit speaks of: all that it says is a screen
 
 
 def group_numbers(batch: Batch, name: str | None) -> NDArray[np.intp] | None:
@@ -120,6 +127,7 @@ def judge(
     s: NDArray[np.int8],
     names: Any,
     images: Any = None,
+    **how: Any,
 ) -> tuple[Evaluation | None, list[str]]:
     """Measure, then calibrate what did not calibrate itself; if one fails, the other stays.
 
@@ -129,6 +137,8 @@ def judge(
         Fitted to other rows.
     features, s, names, images
         The rows that were set aside: features, PU labels, what people call them, their images.
+    **how
+        As in `nnpu.estimators.evaluation.evaluate`.
 
     Returns
     -------
@@ -137,19 +147,51 @@ def judge(
     lines : list of str
         What to say.
     """
-    scores = classifier.decision_function(features)
     if (compare := getattr(classifier, "_compare", None)) is not None:
         compare(features, s)
+    return judge_scores(classifier, s, classifier.decision_function(features), names, images, **how)
+
+
+def judge_scores(
+    classifier: BasePUClassifier,
+    s: NDArray[np.int8],
+    scores: NDArray[np.float32],
+    names: Any,
+    images: Any = None,
+    **how: Any,
+) -> tuple[Evaluation | None, list[str]]:
+    """Judge a classifier by the scores of rows that the model behind them was not fitted to.
+
+    Parameters
+    ----------
+    classifier : BasePUClassifier
+        Fitted.
+    s, scores, names, images
+        PU labels, scores, what people call the rows, their images.
+    **how
+        As in `nnpu.estimators.evaluation.evaluate`.
+    """
     found, lines = None, []
     try:
-        found = evaluate(classifier, s, scores, names, images)
-    except (ParameterError, InputError) as error:
-        lines.append(f"The rows that were set aside cannot judge the model: {error}")
-    try:
         if classifier.calibration_ == ScoreCalibration(1.0, 0.0):
-            classifier.calibrate(features, s)
+            from nnpu.estimators.threshold_choice import calibration
+
+            classifier.calibration_ = calibration(classifier, scores, s)
     except (ParameterError, InputError) as error:
-        lines.append(f"The rows that were set aside cannot calibrate the probabilities: {error}")
+        lines.append(f"The probabilities cannot be calibrated: {error}")
+    try:
+        found = evaluate(classifier, s, scores, names, images, **how)
+    except (ParameterError, InputError) as error:
+        lines.append(f"The model cannot be judged: {error}")
     if found is not None:
-        lines += [f"On {found.rows:,} rows that were set aside:", *found.lines(_SHOWN)]
+        lines += [_judged_by(found), *found.lines(_SIZES)]
     return found, lines
+
+
+def _judged_by(found: Evaluation) -> str:
+    if found.fold is None:
+        return f"Judged by {found.rows:,} rows that were set aside."
+    return (
+        f"Judged by all {found.rows:,} rows, each by a model that had not seen it "
+        f"({int(found.fold.max()) + 1} folds)."
+    )

@@ -18,16 +18,25 @@ if TYPE_CHECKING:
     from nnpu.data.streams import Batch
     from nnpu.table.columns import ColumnPlan
 
-__all__ = ["MODELS", "features_for", "named_model", "prepared", "takes_raw"]
+__all__ = [
+    "MODELS",
+    "features_for",
+    "name_drivers",
+    "named_model",
+    "prepared",
+    "takes_raw",
+    "trains_in_epochs",
+]
 
 _CLASSES = {
+    "biased": "BiasedLabelPU",
     "ensemble": "EnsemblePU",
     "images": "ImagePU",
     "linear": "LinearPU",
     "network": "PUClassifier",
     "trees": "BoostedPU",
 }
-MODELS = ("ensemble", "network", "trees", "linear")  # of tables; "images" is one too
+MODELS = ("ensemble", "network", "trees", "linear", "biased")  # of tables; "images" is one too
 
 
 def named_model(name: str, **options: Any) -> BasePUClassifier:
@@ -35,7 +44,7 @@ def named_model(name: str, **options: Any) -> BasePUClassifier:
 
     Parameters
     ----------
-    name : {"ensemble", "network", "trees", "linear", "images"}
+    name : {"ensemble", "network", "trees", "linear", "biased", "images"}
         Which.
     **options
         Parameters of its class, such as ``epochs`` of the network.
@@ -51,6 +60,14 @@ def named_model(name: str, **options: Any) -> BasePUClassifier:
 
     classifier: BasePUClassifier = getattr(estimators, _CLASSES[name])(**options)
     return classifier
+
+
+def trains_in_epochs(model: Any, images: str | None) -> bool:
+    """Return whether a model watches rows that were set aside while it trains, as networks do."""
+    if not isinstance(model, BasePUClassifier):
+        return images is not None or model == "network"
+    known = model.get_params(deep=False)
+    return "epochs" in known or "training" in known
 
 
 def takes_raw(classifier: BasePUClassifier) -> bool:
@@ -75,10 +92,30 @@ def features_for(
     return plan.raw(batch, watch) if takes_raw(classifier) else plan.transform(batch, watch)
 
 
+def name_drivers(
+    classifier: BasePUClassifier, names: Sequence[str], plan: ColumnPlan, features: Any
+) -> None:
+    """Tell `BiasedLabelPU` which features the columns became that decided who got a label."""
+    if not names:
+        return
+    from nnpu.table.leaks import column_owners
+
+    owners = column_owners(plan, features.shape[1])
+    for name in names:
+        if name not in owners:
+            raise ParameterError(
+                "The 'labelled_by' parameter of TablePU must name columns that are features. "
+                f"Got {shown(name)} instead; they are {', '.join(map(repr, dict.fromkeys(owners)))}"
+                "."
+            )
+    classifier.set_params(propensity=[i for i, name in enumerate(owners) if name in names])
+
+
 def prepared(
     model: Any,
     *,
-    prior: float | str,
+    prior: Any,
+    labelled_by: Sequence[str] = (),
     sampling: str,
     seed: int,
     verbose: int,
@@ -88,7 +125,7 @@ def prepared(
 ) -> BasePUClassifier:
     """Return a copy of the model with the parameters that the table's job decides."""
     if model is None:
-        model = "images" if images else "ensemble"
+        model = "images" if images else "biased" if labelled_by else "ensemble"
     if isinstance(model, str):
         model = named_model(model)
     if not isinstance(model, BasePUClassifier):
@@ -100,6 +137,12 @@ def prepared(
         raise ParameterError(
             "The 'images' parameter of TablePU must name a column of files if, and only if, the "
             f"model is ImagePU. Got the model {shown(model)} instead."
+        )
+    if type(model).__name__ == "BiasedLabelPU" and sampling != "one-sample":
+        raise ParameterError(
+            "The 'model' parameter of TablePU cannot be 'biased' for two samples: which of the "
+            "positives were labelled is a question about one sample. Got "
+            f"sampling={sampling!r}."
         )
     classifier: BasePUClassifier = clone(model)
     wanted = {

@@ -35,10 +35,10 @@ def fit_page(
     facts = {
         "Fitted to": f"{model.n_labelled_ + model.n_unlabelled_:,} rows",
         "Labelled": f"{model.n_labelled_:,}",
-        "Set aside": f"{found.rows if found else 0:,} rows",
+        "Judged by": f"{found.rows if found else 0:,} rows",
         "Features": f"{model.columns_.width:,}",
     }
-    about_rows = "Estimated from the rows that were set aside and not fitted to. " + ASSUMPTION
+    about_rows = "Estimated from rows that the model had not seen. " + ASSUMPTION
     return model_page(
         model.classifier_,
         found,
@@ -51,6 +51,7 @@ def fit_page(
         leaks=getattr(model, "leaks_", ()),
         importance=model.explained_.importance,
         why=model.explained_.why,
+        suspects=model.explained_.suspects,
         about_rows=about_rows,
         about_calibration=(
             "The formula was fitted to the same rows: new rows are a stricter test "

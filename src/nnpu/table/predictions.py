@@ -4,47 +4,81 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
+import math
 import shutil
 import sys
 import tempfile
 import time
 import warnings
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.special import logit
 
+from nnpu.estimators.evaluation import unlabelled_cut
 from nnpu.files import atomic_path
 from nnpu.parameters import InputError
 from nnpu.table._messages import OUR_COLUMNS
+from nnpu.table.columns import find_column
 from nnpu.table.columns.cells import is_string
 from nnpu.table.columns.drift import DriftWatch, drift_sentence
+from nnpu.table.reasons import row_reasons
 from nnpu.terminal import is_live
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from nnpu.data.streams import Batch
     from nnpu.table.table_pu import TablePU
 
-__all__ = ["Written", "check_out", "write_predictions"]
+__all__ = [
+    "MOST_RANKED",
+    "Cut",
+    "Written",
+    "check_out",
+    "cut_at",
+    "cut_at_probability",
+    "write_predictions",
+    "write_top",
+]
+
+#: Rows up to which a file of predictions has a rank: they wait in memory for it.
+MOST_RANKED = 1_000_000
 
 _BACKGROUND = 1_000  # rows of the file that explained rows are compared with
 _EVERY = 60.0  # seconds between two lines about a long run
 
 
 class Written(NamedTuple):
-    """What was written: the rows, how many are predicted positive, and what differs in them."""
+    """What was written.
+
+    Attributes
+    ----------
+    rows, positives : int
+        The rows, and how many of them are predicted positive.
+    drift : tuple of str
+        What differs in them from the rows of the fit.
+    labelled : bool
+        Whether the rows had the label column: probabilities are then those of rows that are known
+        to be unlabelled, and labelled rows are positive.
+    """
 
     rows: int
     positives: int
     drift: tuple[str, ...] = ()
+    labelled: bool = False
 
     def __str__(self) -> str:
-        return f"{self.rows:,} rows, {self.positives:,} predicted positive"
+        said = f"{self.rows:,} rows, {self.positives:,} predicted positive"
+        if self.labelled:
+            said += " (labelled rows count as positive; the others are known to be unlabelled)"
+        return said
 
 
 def write_predictions(
@@ -54,8 +88,13 @@ def write_predictions(
     *,
     escape_formulas: bool = False,
     explain: bool = False,
+    keep: Sequence[str] = (),
+    cut: Cut | None = None,
 ) -> Written:
-    """Score every row of a file and write id, score, probability and prediction.
+    """Score every row of a file and write id, score, probability, prediction and rank.
+
+    The rank is the place in the list of unlabelled rows, the likeliest positive first; files of
+    more than a million rows have none.
 
     Parameters
     ----------
@@ -70,27 +109,227 @@ def write_predictions(
         Put an apostrophe before ids that a spreadsheet would run as a formula.
     explain : bool, default=False
         Add ``why_base`` and, for each column, ``why_NAME``: what it adds to the score of the row,
-        compared with rows from the start of the file. They add up to the score.
+        compared with rows from the start of the file. They add up to the score; with the rows of
+        a fit ``why_out_of_fold`` does its part, the difference between the model and the one
+        that scored the row without having seen it.
+    keep : sequence of str
+        Columns of the file to write too.
+    cut : Cut, optional
+        Where to cut; by default where the model does.
     """
     check_out(out, data)
-    rows, positives, watch = 0, 0, DriftWatch()
-    reasons = _Reasons(model) if explain else None
+    watch = DriftWatch()
+    made = _Made(model, escape_formulas, _Reasons(model) if explain else None, tuple(keep), cut)
     with _readable(data) as source, _row_counter(data.name) as count:
-        batches = (
-            _record_batch(model, batch, scores, count, escape_formulas, reasons)
-            for batch, scores in model.scored(source, watch)
-        )
+        batches = (made.batch(*each, count) for each in model.scored(source, watch))
         first = next(batches)  # a fault of the file mostly shows here
-        with _writer(out, first.schema) as write:
-            while first is not None:
-                write(first)
-                rows += first.num_rows
-                positives += int(first.column("prediction").sum().as_py())
-                first = next(batches, None)
+        waiting, more = [first], True
+        while more and sum(one.num_rows for one in waiting) <= MOST_RANKED:
+            following = next(batches, None)
+            more = following is not None
+            waiting += [following] if more else []
+        if not more:
+            waiting = _ranked(waiting, made)
+        with _writer(out, waiting[0].schema) as write:
+            for one in itertools.chain(waiting, batches if more else ()):
+                write(one)
     drift = watch.lines()
     if drift:
         warnings.warn(drift_sentence(drift), UserWarning, stacklevel=2)
-    return Written(rows, positives, drift)
+    return Written(made.rows, made.positives, drift, made.labelled)
+
+
+class Cut(NamedTuple):
+    """Where unlabelled rows are cut into positive and negative.
+
+    Attributes
+    ----------
+    score : float
+        Rows with a greater score are predicted positive, if it is not known whether they are
+        labelled.
+    unlabelled : float
+        The same for rows that are known to be unlabelled.
+    """
+
+    score: float
+    unlabelled: float
+
+
+def cut_at(model: TablePU, wanted: str) -> Cut:
+    """Return the cut that a user asked for.
+
+    Parameters
+    ----------
+    model : TablePU
+        Fitted and judged.
+    wanted : str
+        "accuracy": the model's own. "prior": as many positives as there are. "precision=0.5",
+        "recall=0.8": the longest list with that share of positives, and the shortest that finds
+        that share of them, both by the middle of their ranges. "cost=5": a missed positive costs
+        five times as much as a false alarm.
+    """
+    name, _, text = wanted.partition("=")
+    own = Cut(
+        float(model.classifier_.threshold_),
+        unlabelled_cut(model.classifier_, model.labelled_share_),
+    )
+    if wanted == "accuracy":
+        return own
+    if name == "cost":
+        return cut_at_probability(model, 1 / (1 + _number(wanted, text, None)))
+    found = model.holdout_
+    if name not in ("prior", "precision", "recall") or (name == "prior") == bool(text):
+        raise InputError(
+            f"--at {wanted} is not understood: write accuracy, prior, precision=0.5, recall=0.8 or "
+            "cost=5."
+        )
+    if found is None:
+        raise InputError(f"--at {wanted} needs a model that was judged, and this one was not.")
+    scores = np.sort(found.scores.astype(np.float64)[found.s == 0])[::-1]
+    hidden = found.hidden
+    if name == "prior":
+        everything = np.sort(found.scores.astype(np.float64))[::-1]
+        if model.sampling == "two-sample":
+            everything = scores
+        among = hidden.at_random.share.value  # what the prior leaves for the unlabelled rows
+        counts = round(float(model.prior_) * len(everything)), round(among * len(scores))
+        return Cut(_below(everything, counts[0]), _below(scores, counts[1]))
+    sizes = np.unique(np.geomspace(1, len(scores), 200).astype(int))
+    share = _number(wanted, text, 1.0)
+    if name == "precision":
+        good = [n for n in sizes if hidden.top(int(n)).value >= share]
+        n = int(max(good, default=0))
+    else:
+        good = [n for n in sizes if hidden.found(int(n)).value >= share]
+        n = int(min(good, default=len(scores)))
+    return Cut(_below(scores, n), _below(scores, n))
+
+
+def cut_at_probability(model: TablePU, probability: float) -> Cut:
+    """Return the cut at a probability, of the kind that is shown for the row."""
+    if not 0 < probability < 1:
+        raise InputError(
+            f"--threshold must be a probability between 0 and 1. Got {probability:g} instead."
+        )
+    calibration, c = model.classifier_.calibration_, model.labelled_share_
+    if calibration.slope <= 0:
+        raise InputError(
+            "The probabilities of this model do not grow with its scores: cut by --at prior, "
+            "precision=... or recall=..."
+        )
+
+    def score(f: float) -> float:
+        return float((logit(f) - calibration.intercept) / calibration.slope)
+
+    return Cut(score(probability), score(probability / (1 - c + c * probability)))
+
+
+def _below(scores: NDArray[np.float64], n: int) -> float:
+    """Return a number that exactly the first `n` of falling scores exceed, ties apart."""
+    if n <= 0:
+        return float(scores[0])
+    if n >= len(scores):
+        return float(np.nextafter(scores[-1], -np.inf))
+    return float((scores[n - 1] + scores[n]) / 2)
+
+
+def _number(wanted: str, text: str, most: float | None) -> float:
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < math.inf or (most is not None and value > most):
+        what = "a number above 0" if most is None else "a share above 0 and at most 1"
+        raise InputError(f"--at {wanted} is not understood: after = comes {what}.")
+    return value
+
+
+def write_top(
+    model: TablePU, data: Path, out: Path, n: int, *, escape_formulas: bool = False
+) -> Written:
+    """Write the unlabelled rows that rank highest, with their own cells.
+
+    Parameters
+    ----------
+    model, data, out, escape_formulas
+        As in `write_predictions`.
+    n : int
+        How many rows. Rows with a label, if the file has that column, are no part of the list.
+    """
+    import pyarrow as pa
+
+    check_out(out, data)
+    _check_id(model, ("rank", "probability", "why"))
+    watch, rows, best, start, labelled = DriftWatch(), 0, None, None, False
+    with _readable(data) as source, _row_counter(data.name) as count:
+        for batch, scores in model.scored(source, watch):
+            count(batch.n_rows)
+            codes = model.labels_of(batch)
+            labelled = labelled or codes is not None
+            free = np.arange(len(scores)) if codes is None else np.flatnonzero(codes == 0)
+            lacking = _BACKGROUND if start is None else _BACKGROUND - start.n_rows
+            if lacking > 0:
+                first = batch.take(np.arange(min(batch.n_rows, lacking)))
+                start = first if start is None else start.joined(first)
+            kept = free[np.argsort(-scores[free], kind="stable")[:n]]
+            part = (batch.take(kept), scores[kept], rows + 1 + kept)
+            best = part if best is None else _best(best, part, n)
+            rows += batch.n_rows
+    assert best is not None
+    assert start is not None
+    chosen, scores, numbers = best
+    codes = np.zeros(len(scores), dtype=np.int8) if labelled else None
+    ids = model.columns_.ids(chosen)
+    name = model.columns_.id_name if ids is not None else None
+    columns: dict[str, Any] = {"rank": pa.array(np.arange(1, len(scores) + 1))}
+    columns[name or "row"] = pa.array(numbers) if ids is None else ids
+    columns["probability"] = pa.array(model.probabilities(scores, codes))
+    listed = start.n_rows + np.arange(chosen.n_rows)
+    typical = np.arange(start.n_rows)
+    columns["why"] = pa.array(row_reasons(model, start.joined(chosen), listed, typical=typical))
+    for key, cells in chosen.columns.items():
+        if key != name:
+            columns[f"{key} (table)" if key in columns else key] = _plain(cells)
+    if escape_formulas:
+        columns = {key: _escaped(cells) for key, cells in columns.items()}
+    found = pa.RecordBatch.from_pydict(columns)
+    with _writer(out, found.schema) as write:
+        write(found)
+    drift = watch.lines()
+    if drift:
+        warnings.warn(drift_sentence(drift), UserWarning, stacklevel=2)
+    return Written(len(scores), int(model.flags(scores, codes).sum()), drift, labelled)
+
+
+def _best(
+    first: tuple[Batch, Any, Any], second: tuple[Batch, Any, Any], n: int
+) -> tuple[Batch, Any, Any]:
+    """Return the n best rows of two parts, the earlier one first among equals."""
+    scores = np.concatenate([first[1], second[1]])
+    kept = np.argsort(-scores, kind="stable")[:n]
+    rows = first[0].joined(second[0]).take(kept)
+    return rows, scores[kept], np.concatenate([first[2], second[2]])[kept]
+
+
+def _plain(cells: Any) -> Any:
+    """Return cells as a type that both CSV and Parquet take."""
+    import pyarrow as pa
+
+    cells = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
+    if pa.types.is_dictionary(cells.type):
+        cells = cells.cast(cells.type.value_type)
+    if pa.types.is_nested(cells.type) or pa.types.is_duration(cells.type):
+        texts = [None if value is None else str(value) for value in cells.to_pylist()]
+        cells = pa.array(texts, pa.string())
+    return cells
+
+
+def _escaped(cells: Any) -> Any:
+    import pyarrow.compute as pc
+
+    if not is_string(cells.type):
+        return cells
+    return pc.replace_substring_regex(cells, r"^([=+\-@\t\r])", r"'\1")
 
 
 def check_out(out: Path, data: Path) -> None:
@@ -105,37 +344,92 @@ def check_out(out: Path, data: Path) -> None:
         raise InputError(f"{out} is an input of this command, or a folder; choose another --out.")
 
 
-def _record_batch(
-    model: TablePU,
-    batch: Batch,
-    scores: NDArray[np.float32],
-    count: Callable[[int], None],
-    escape_formulas: bool,
-    reasons: _Reasons | None,
-) -> Any:
-    """As predict_proba and predict would have it, without scoring the rows again."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    count(batch.n_rows)
-    ids, name = model.columns_.ids(batch), model.columns_.id_name
-    if name in OUR_COLUMNS:
+def _check_id(model: TablePU, taken: tuple[str, ...]) -> None:
+    name = model.columns_.id_name
+    if name in taken:
         raise InputError(
-            f"The id column is called {name!r}, as a column of the predictions is. Rename it in "
-            "the table and fit again."
+            f"The id column must not be called {name!r}, as a column of the predictions is. "
+            "Rename it in the table and fit again."
         )
-    if ids is not None and escape_formulas and is_string(ids.type):
-        ids = pc.replace_substring_regex(ids, r"^([=+\-@\t\r])", r"'\1")
-    columns = {} if ids is None else {name: ids}
-    return pa.record_batch(
-        columns
-        | {
+
+
+@dataclass
+class _Made:
+    """Makes the rows of the predictions, and counts them."""
+
+    model: TablePU
+    escape_formulas: bool
+    reasons: _Reasons | None
+    keep: tuple[str, ...]
+    cut: Cut | None
+    rows: int = 0
+    positives: int = 0
+    labelled: bool = False
+    unlabelled: list[NDArray[np.bool_]] = field(default_factory=list)
+
+    def batch(self, batch: Batch, scores: NDArray[np.float32], count: Callable[[int], None]) -> Any:
+        """As predict_proba and predict would have it, without scoring the rows again."""
+        import pyarrow as pa
+
+        count(batch.n_rows)
+        model = self.model
+        ids, name = model.columns_.ids(batch), model.columns_.id_name
+        _check_id(model, OUR_COLUMNS)
+        columns = {} if ids is None else {name: ids}
+        for extra in self.keep:
+            find_column(extra, batch.columns, batch.source)
+            columns[f"{extra} (table)" if extra in OUR_COLUMNS else extra] = _plain(
+                batch.columns[extra]
+            )
+        if self.escape_formulas:
+            columns = {key: _escaped(cells) for key, cells in columns.items()}
+        codes = model.labels_of(batch)
+        flags = self._flags(scores, codes)
+        self.rows += batch.n_rows
+        self.positives += int(flags.sum())
+        if codes is not None and model.sampling == "one-sample":
+            self.labelled = True
+        self.unlabelled.append(np.ones(len(scores), bool) if codes is None else codes == 0)
+        ours = {
             "score": pa.array(scores),
-            "probability": pa.array(model.classifier_.calibration_(scores)),
-            "prediction": pa.array(model.flags(scores).astype(np.int8)),
+            "probability": pa.array(model.probabilities(scores, codes)),
+            "prediction": pa.array(flags.astype(np.int8)),
         }
-        | ({} if reasons is None else reasons.columns(batch))
-    )
+        more = {} if self.reasons is None else self.reasons.columns(batch, scores)
+        return pa.RecordBatch.from_pydict(columns | ours | more)
+
+    def _flags(
+        self, scores: NDArray[np.float32], codes: NDArray[np.int8] | None
+    ) -> NDArray[np.bool_]:
+        if self.cut is None:
+            return self.model.flags(scores, codes)
+        values = scores.astype(np.float64)
+        if codes is None:
+            return np.asarray(values > self.cut.score)
+        known = self.model.sampling == "one-sample"
+        above = values > (self.cut.unlabelled if known else self.cut.score)
+        return np.select([codes == 1, codes == -1], [True, False], above) if known else above
+
+
+def _ranked(batches: list[Any], made: _Made) -> list[Any]:
+    """Add the place of each unlabelled row in the list; labelled rows have none."""
+    import pyarrow as pa
+
+    free = np.concatenate(made.unlabelled)
+    scores = np.concatenate([one.column("score").to_numpy() for one in batches])
+    rank = np.zeros(len(scores), dtype=np.int64)
+    rows = np.flatnonzero(free)
+    rank[rows[np.argsort(-scores[rows], kind="stable")]] = np.arange(1, len(rows) + 1)
+    found, first = [], 0
+    for one in batches:
+        part = slice(first, first + one.num_rows)
+        cells = pa.array(rank[part], mask=~free[part])
+        place = one.schema.get_field_index("prediction") + 1
+        names = [*one.schema.names[:place], "rank", *one.schema.names[place:]]
+        arrays = [*one.columns[:place], cells, *one.columns[place:]]
+        found.append(pa.RecordBatch.from_arrays(arrays, names))
+        first += one.num_rows
+    return found
 
 
 class _Reasons:
@@ -144,8 +438,8 @@ class _Reasons:
     def __init__(self, model: TablePU) -> None:
         self._model, self._background = model, None
 
-    def columns(self, batch: Batch) -> dict[str, Any]:
-        """Return the columns to add to the predictions of some rows."""
+    def columns(self, batch: Batch, scores: NDArray[np.float32]) -> dict[str, Any]:
+        """Return the columns to add to the predictions of some rows; they add up to `scores`."""
         import pyarrow as pa
 
         from nnpu.table.named_models import features_for
@@ -156,9 +450,13 @@ class _Reasons:
             self._background = features[:_BACKGROUND]
         base, names, values = explain_rows(self._model, features, self._background)
         columns = {"why_base": pa.array(np.full(len(values), base))}
-        return columns | {
+        columns |= {
             f"why_{name}": pa.array(column) for name, column in zip(names, values.T, strict=True)
         }
+        if self._model.row_keys_ is not None and self._model.labels_of(batch) is not None:
+            rest = scores - base - values.sum(axis=1)
+            columns["why_out_of_fold"] = pa.array(rest)
+        return columns
 
 
 @contextmanager

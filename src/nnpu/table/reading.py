@@ -13,7 +13,10 @@ from nnpu.parameters import (
     InputError,
     ParameterError,
     check_choice,
+    check_label_bias,
     check_number,
+    check_prior,
+    check_prior_range,
     check_sampling,
     shown,
 )
@@ -32,6 +35,7 @@ __all__ = [
     "check_parameters",
     "is_path",
     "label_cells",
+    "prior_from",
     "read_labels",
     "row_names",
     "source_name",
@@ -197,6 +201,46 @@ def row_names(
     return np.array([f"row {number}" for number in batch.first + 1 + rows], dtype=object)
 
 
+def prior_from(job: TablePU, codes: NDArray[np.int8]) -> Any:
+    """Return the prior of a job: what was given, or what follows from the labelled share."""
+    if job.labelled is None:
+        return tuple(job.prior) if isinstance(job.prior, list) else job.prior
+    share = float(np.mean(codes == 1))
+    ends = job.labelled if isinstance(job.labelled, tuple | list) else [job.labelled]
+    if max(ends) <= share:
+        raise ParameterError(
+            "The 'labelled' parameter of TablePU is the share of the positives that is labelled; "
+            f"it must be greater than that of all rows, {share:.3g}, or every row would be "
+            f"positive. Got {shown(job.labelled)} instead."
+        )
+    if len(ends) == 1:
+        return share / float(ends[0])
+    low, high = ends
+    return (share / float(high), min(share / float(low), 1 - 1e-6))
+
+
+def _check_labelled(job: TablePU) -> None:
+    """Check what was said about the share of the positives that is labelled."""
+    if job.labelled is None:
+        return
+    if job.sampling != "one-sample":
+        raise ParameterError(
+            "The 'labelled' parameter of TablePU is for one sample: in two samples the labelled "
+            f"rows are no part of the others. Got {shown(job.labelled)} with "
+            f"sampling={job.sampling!r}."
+        )
+    if not (isinstance(job.prior, str) and job.prior == "auto"):
+        raise ParameterError(
+            "The 'prior' and 'labelled' parameters of TablePU must not both be given: each "
+            f"follows from the other. Got {shown(job.prior)} and {shown(job.labelled)}."
+        )
+    if isinstance(job.labelled, tuple | list):
+        check_prior_range(job.labelled, "TablePU", name="labelled")
+        check_number("labelled", job.labelled[0], "TablePU", low=0, high=1, include_low=False)
+    else:
+        check_prior(job.labelled, "TablePU", name="labelled")
+
+
 def check_parameters(job: TablePU) -> None:
     """Check the parameters of a table's job before any work is done."""
     check_sampling(job.sampling, "TablePU")
@@ -205,6 +249,18 @@ def check_parameters(job: TablePU) -> None:
         need("torch", extra="torch", owner="TablePU with images")
     if isinstance(job.model, str) and job.model == "network":
         need("torch", extra="torch", owner="TablePU with model='network'")
+    check_label_bias(job.label_bias, "TablePU")
+    _check_labelled(job)
+    if job.labelled_by and job.model not in (None, "biased"):
+        raise ParameterError(
+            "The 'labelled_by' parameter of TablePU needs model='biased', which is its default "
+            f"then. Got {shown(job.model)} instead."
+        )
+    if job.labelled_by and job.images is not None:
+        raise ParameterError(
+            "The 'labelled_by' and 'images' parameters of TablePU must not both be given: images "
+            f"are learned from alone. Got {shown(job.labelled_by)} and {shown(job.images)}."
+        )
     if job.decimal is not None:
         check_choice("decimal", job.decimal, "TablePU", (".", ","))
     if not isinstance(job.pos_label, str | int | float | np.generic | None):

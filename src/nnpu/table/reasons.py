@@ -26,7 +26,12 @@ _LONGEST = 40  # letters of a cell
 
 
 def row_reasons(
-    model: TablePU, batch: Batch, rows: NDArray[np.intp], *, most: int = 3
+    model: TablePU,
+    batch: Batch,
+    rows: NDArray[np.intp],
+    *,
+    most: int = 3,
+    typical: NDArray[np.intp] | None = None,
 ) -> list[str]:
     """Return which columns move the scores of some rows most, and what their cells hold.
 
@@ -44,6 +49,8 @@ def row_reasons(
         Which rows.
     most : int, default=3
         Columns named for a row.
+    typical : array of int, optional
+        The rows that these are compared with; by default all.
 
     Examples
     --------
@@ -80,9 +87,10 @@ def row_reasons(
         return [""] * len(rows)
     features = features_for(classifier, plan, batch)
     rng = np.random.default_rng(0)
-    typical = features[np.sort(rng.permutation(batch.n_rows)[:_BACKGROUND])]
+    others = np.arange(batch.n_rows) if typical is None else typical
+    background = features[np.sort(rng.permutation(others)[:_BACKGROUND])]
     try:
-        found = contributions(classifier, features[rows], background=typical)
+        found = contributions(classifier, features[rows], background=background)
     except InputError:  # sparse
         return [""] * len(rows)
     names = list(dict.fromkeys(owners.tolist()))
@@ -130,5 +138,5 @@ def _cells(batch: Batch, name: str, rows: NDArray[np.intp]) -> list[str]:
 def _short(value: Any) -> str:
     if value is None or value != value:
         return "(empty)"
-    text = " ".join(str(value).split())
+    text = f"{value:.6g}" if isinstance(value, float) else " ".join(str(value).split())
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -183,7 +183,7 @@ def _log(job: TablePU) -> str:
     """The events of the run as JSON, one a line, in the order in which things happened."""
     estimate = job.prior_estimate_
     prior = {"value": job.prior_} if estimate is None else estimate.stored()
-    found = {} if job.holdout_ is None else job.holdout_.to_json()["metrics"]
+    found: dict[str, Any] = {} if job.holdout_ is None else job.holdout_.to_json()["metrics"]
     times: Mapping[str, float] = getattr(job.classifier_, "seconds_", {})
     events: list[Mapping[str, Any]] = [
         {"event": "columns", "columns": job.columns_.to_json()},

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from nnpu.hidden import AuditedHidden
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["PLAIN", "stored"]
 
 PLAIN = (  # parameters that JSON can say as they are
-    *("images", "sampling", "pos_label", "id", "groups", "time", "holdout"),
+    *("images", "sampling", "pos_label", "id", "groups", "time", "holdout", "label_bias"),
     *("sep", "decimal", "encoding", "random_state"),
 )
 
@@ -32,11 +35,19 @@ def stored(model: TablePU) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "label": model.label_,
         "pos_label": model.pos_label_,
         "rows": [model.n_labelled_, model.n_unlabelled_],
+        "labelled_share": model.labelled_share_,
         "explained": list(model.explained_),
     }
+    if (test := model.classifier_.scar_test_) is not None:
+        table["labels"] = asdict(test)
     arrays = dict(model.columns_.arrays())
     if model.holdout_ is not None:
         arrays |= {"s": model.holdout_.s.astype(np.int8), "scores": model.holdout_.scores}
+        if model.holdout_.fold is not None and model.row_keys_ is not None:
+            arrays["fold"] = model.holdout_.fold.astype(np.int16)
+            arrays["row_keys"] = model.row_keys_.view(np.int64)
+        if isinstance(model.holdout_.hidden, AuditedHidden):
+            table["answers"] = model.holdout_.hidden.answers.to_json()
         if model.holdout_.ranking is not None:
             table["ranking"] = model.holdout_.ranking.to_json()
     return table, arrays

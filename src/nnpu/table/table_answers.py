@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from nnpu.hidden import Answers, Estimate, audited_hidden
 from nnpu.parameters import InputError, ParameterError, shown
 
 if TYPE_CHECKING:
@@ -16,10 +18,19 @@ if TYPE_CHECKING:
 
     from nnpu.data.streams import Batch
     from nnpu.estimators.base import BasePUClassifier
+    from nnpu.estimators.evaluation import Evaluation
     from nnpu.review import KnownRows
     from nnpu.table.columns import ColumnPlan
 
-__all__ = ["Population", "answers_of", "fit_with_answers", "population", "with_answers"]
+__all__ = [
+    "Population",
+    "answers_of",
+    "audited",
+    "audited_from_json",
+    "fit_with_answers",
+    "population",
+    "with_answers",
+]
 
 
 class Population(NamedTuple):
@@ -156,3 +167,55 @@ def fit_with_answers(
         f"{type(classifier).__name__} takes the prior from the answers; the ensemble would learn "
         "from each of them."
     )
+
+
+def audited(
+    found: Evaluation, known: KnownRows, rows: NDArray[np.intp], cut: float, label_bias: Any
+) -> Evaluation:
+    """Put what a review found in place of what was estimated.
+
+    Parameters
+    ----------
+    found : Evaluation
+        Of rows whose scores do not rest on their own answers.
+    known : KnownRows
+        By row numbers of the table; without an audited prior nothing changes.
+    rows : array
+        The numbers, in the table, of the rows that were judged.
+    cut : float
+        The score above which an unlabelled row is predicted positive.
+    label_bias : "typical" or float
+        As in `TablePU`.
+    """
+    if known.prior is None:
+        return found
+    n_p, n_u = int((found.s == 1).sum()), int((found.s == 0).sum())
+
+    def among(share: float) -> float:
+        if found.sampling == "two-sample":
+            return share
+        return float(np.clip((share * len(found.s) - n_p) / n_u, 0, 1))
+
+    at = {int(row): place for place, row in enumerate(rows)}
+    kept = [i for i, row in enumerate(known.rows) if int(row) in at and found.s[at[int(row)]] == 0]
+    prior = known.prior
+    answers = Answers(
+        np.array([at[int(known.rows[i])] for i in kept], dtype=np.intp),
+        known.y[kept],
+        known.weight[kept],
+        Estimate(*(among(each) for each in (prior.value, prior.low, prior.high))),
+    )
+    return _with_answers(found, answers, cut, label_bias)
+
+
+def audited_from_json(found: Evaluation, plain: Any, cut: float, label_bias: Any) -> Evaluation:
+    """Put the answers that a folder kept in place of what was estimated."""
+    return _with_answers(found, Answers.from_json(plain, found.rows), cut, label_bias)
+
+
+def _with_answers(found: Evaluation, answers: Answers, cut: float, label_bias: Any) -> Evaluation:
+    hidden = audited_hidden(
+        found.s, found.scores, cut, answers, sampling=found.sampling, label_bias=label_bias
+    )
+    hidden = replace(hidden, contradicted=found.hidden.contradicted)
+    return replace(found, hidden=hidden, audited=True)

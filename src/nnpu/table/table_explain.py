@@ -7,18 +7,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from nnpu.estimators.explain import contributions, importance
+from nnpu.prior.curve import auc
 from nnpu.table.named_models import takes_raw
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nnpu.data.streams import Batch
+    from nnpu.estimators.base import BasePUClassifier
     from nnpu.table.table_pu import TablePU
 
 __all__ = ["Explained", "RowReasons", "explain_aside", "explain_rows"]
 
 _ROWS = 500  # that importance is estimated from
 _MOST_FEATURES = 200  # beyond which the cost is not worth it
-_NAMED = 3  # columns that are named for a row
+_LIKELY = 50  # unlabelled rows that labelled ones are compared with, at least
+_VISIBLE = 0.2  # of a rank statistic between −1 and 1: less is not worth a word
+_NAMED = 3  # columns that are suspected
 
 
 class Explained(NamedTuple):
@@ -30,10 +35,14 @@ class Explained(NamedTuple):
         What the estimated AUC loses if a column is shuffled, with a 90 % interval.
     why : dict of str to str
         For the rows to look at first, by name, the columns that moved their scores most.
+    suspects : tuple of str
+        The columns in which labelled rows differ most from the likeliest unlabelled ones, the
+        most different first, with the direction: what may have decided who got a label.
     """
 
     importance: tuple[tuple[str, float, float, float], ...] = ()
     why: dict[str, str] = {}  # noqa: RUF012 - never changed
+    suspects: tuple[str, ...] = ()
 
 
 class RowReasons(NamedTuple):
@@ -61,7 +70,14 @@ def explain_rows(model: TablePU, features: Any, background: Any) -> RowReasons:
 
 
 def explain_aside(
-    model: TablePU, features: Any, codes: NDArray[np.int8], names: NDArray[Any]
+    model: TablePU,
+    features: Any,
+    codes: NDArray[np.int8],
+    names: NDArray[Any],
+    batch: Batch,
+    rows: NDArray[np.intp],
+    judge: BasePUClassifier | None = None,
+    unseen: NDArray[np.bool_] | None = None,
 ) -> Explained:
     """Explain the model by rows that it was not fitted to; nothing if it cannot be.
 
@@ -70,26 +86,78 @@ def explain_aside(
     model : TablePU
         Fitted and judged.
     features, codes, names
-        The rows that were set aside, their PU labels, and what they are called.
+        The rows that judged it, their PU labels, and what they are called.
+    batch, rows
+        The table, and the numbers of these rows in it.
+    judge, unseen
+        A model that was not fitted to some of these rows, and which they are: what importance is
+        estimated from. By default the model itself, and all rows.
     """
-    if model.holdout_ is None or not isinstance(features, np.ndarray):
+    if model.holdout_ is None or model.columns_.has_images:
         return Explained()
-    if model.columns_.has_images or features.shape[1] > _MOST_FEATURES:
-        return Explained()
-    some = _some(codes)
+    if not isinstance(features, np.ndarray) or features.shape[1] > _MOST_FEATURES:
+        return Explained((), _why(model, batch, rows, names))
+    rows_unseen = np.arange(len(codes)) if unseen is None else np.flatnonzero(unseen)
+    some = rows_unseen[_some(codes[rows_unseen])]
     found = importance(
-        model.classifier_, features[some], codes[some], n_repeats=1, groups=_groups(model)
+        model.classifier_ if judge is None else judge,
+        features[some],
+        codes[some],
+        n_repeats=1,
+        groups=_groups(model),
     )
-    rows = tuple((one.column, one.value, one.low, one.high) for one in found)
-    ranking = model.holdout_.ranking
+    columns = tuple((one.column, one.value, one.low, one.high) for one in found)
+    return Explained(columns, _why(model, batch, rows, names), _suspects(model, features, codes))
+
+
+def _suspects(model: TablePU, features: NDArray[Any], codes: NDArray[np.int8]) -> tuple[str, ...]:
+    """Return the columns in which labelled rows differ from the unlabelled ones ranked first."""
+    found = model.holdout_
+    if found is None or len(found.s) != len(codes):
+        return ()
+    p, u = np.flatnonzero(codes == 1), np.flatnonzero(codes == 0)
+    n = min(max(round(found.hidden.share.value * len(u)), _LIKELY), len(u))
+    u = u[np.argsort(-found.scores[u], kind="stable")[:n]]
+    words = set(model.columns_.raw_categories) if takes_raw(model.classifier_) else set()
+    differ = {}
+    for name, group in _groups(model).items():
+        each = [_difference(features[p, j], features[u, j], j in words) for j in group]
+        differ[name] = max(each, key=lambda one: abs(one[0]))
+    # Twice the standard error of a rank statistic of samples of these sizes, and something to see.
+    least = max(_VISIBLE, 2 * np.sqrt((len(p) + n) / (3 * len(p) * n)))
+    names = [name for name in differ if abs(differ[name][0]) > least]
+    names.sort(key=lambda name: -abs(differ[name][0]))
+    return tuple(f"{name} ({differ[name][1]})" for name in names[:_NAMED])
+
+
+def _difference(a: NDArray[Any], b: NDArray[Any], is_category: bool) -> tuple[float, str]:
+    """Return 2 AUC − 1 of numbers, or the total variation between categories, and a word."""
+    a, b = (np.asarray(each, dtype=np.float64) for each in (a, b))
+    a, b = a[~np.isnan(a)], b[~np.isnan(b)]
+    if not a.size or not b.size:
+        return 0.0, ""
+    if is_category:
+        values, index = np.unique(np.concatenate([a, b]), return_inverse=True)
+        parts = index[: len(a)], index[len(a) :]
+        shares = [np.bincount(part, minlength=len(values)) / len(part) for part in parts]
+        return float(np.abs(shares[0] - shares[1]).sum() / 2), "other values"
+    found = 2 * auc(a, b) - 1
+    return found, "higher" if found > 0 else "lower"
+
+
+def _why(
+    model: TablePU, batch: Batch, rows: NDArray[np.intp], names: NDArray[Any]
+) -> dict[str, str]:
+    """Return the cells that put each row to look at first where it is."""
+    from nnpu.table.reasons import row_reasons
+
+    ranking = None if model.holdout_ is None else model.holdout_.ranking
     if ranking is None:
-        return Explained(rows)
+        return {}
     wanted = {row.name for part in ranking for row in part}
     index = np.array([i for i, name in enumerate(names) if str(name) in wanted], dtype=np.intp)
-    if not len(index):
-        return Explained(rows)
-    reasons = explain_rows(model, features[index], features[some])
-    return Explained(rows, {str(names[i]): _words(reasons, k) for k, i in enumerate(index)})
+    reasons = row_reasons(model, batch, rows[index])
+    return {str(names[i]): why for i, why in zip(index, reasons, strict=True)}
 
 
 def _some(codes: NDArray[np.int8]) -> NDArray[np.intp]:
@@ -110,10 +178,3 @@ def _groups(model: TablePU) -> dict[str, list[int]]:
             groups[column.name] = list(range(first, first + width))
         first += width
     return groups
-
-
-def _words(reasons: RowReasons, row: int) -> str:
-    """Say which columns moved the score of a row most: "age +1.2, town -0.4"."""
-    values = reasons.values[row]
-    order = [j for j in np.argsort(-np.abs(values), kind="stable")[:_NAMED] if values[j]]
-    return ", ".join(f"{reasons.names[j]} {values[j]:+.2g}" for j in order)

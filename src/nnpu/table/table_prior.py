@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from nnpu.hidden import KnownShare, typical_share
 from nnpu.parameters import InputError
 from nnpu.prior import estimate_prior
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from nnpu.prior import PriorEstimate
 
-__all__ = ["TablePrior", "draw_prior", "in_rows", "table_prior"]
+__all__ = ["TablePrior", "draw_prior", "in_rows", "in_the_world", "table_prior"]
 
 
 class TablePrior(NamedTuple):
@@ -97,6 +98,42 @@ def in_rows(found: TablePrior) -> str:
     return (
         f"In rows: of {found.unlabelled:,} unlabelled ones, about "
         f"{round(found.value * found.unlabelled):,} would be positive."
+    )
+
+
+def in_the_world(found: TablePrior) -> str:
+    """Say what the share may be if labels were not given at random.
+
+    Examples
+    --------
+    >>> from nnpu.prior import PriorEstimate
+    >>> estimate = PriorEstimate(0.3, 0.2, 0.4, "auto", True, "", "one-sample", 0.4)
+    >>> in_the_world(TablePrior(0.3, estimate, 20, 80, 100))[:52]
+    'Labels are seldom given at random. As far as genuine'
+    """
+    share = typical_share(_known(found))
+    low, high = (round(end * found.unlabelled) for end in (share.low, share.high))
+    return (
+        "Labels are seldom given at random. As far as genuine problems go, between "
+        f"{low:,} and {high:,} of the unlabelled rows are positive ({100 * share.low:.0f} to "
+        f"{100 * share.high:.0f} %). nnpu review narrows that."
+    )
+
+
+def _known(found: TablePrior) -> KnownShare:
+    """Return the estimate as one of the share among the unlabelled rows."""
+    estimate, n = found.estimate, found.labelled + found.unlabelled
+
+    def among(share: float) -> float:
+        if estimate.sampling == "two-sample":
+            return share
+        return min(max((share * n - found.labelled) / found.unlabelled, 0.0), 1.0)
+
+    return KnownShare(
+        value=among(estimate.value),
+        low=among(estimate.low),
+        high=among(estimate.high),
+        bound=among(estimate.upper_bound),
     )
 
 

@@ -11,27 +11,38 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from nnpu.data.row_keys import row_keys
 from nnpu.data.streams import Batch, stream_rows
-from nnpu.estimators.evaluation import evaluate
+from nnpu.estimators.evaluation import evaluate, labelled_share, unlabelled_cut
 from nnpu.estimators.notebook import NotebookBox
+from nnpu.estimators.out_of_fold import MOST_ROWS, out_of_fold
 from nnpu.estimators.storage import save
+from nnpu.hidden import unlabelled_probability
 from nnpu.parameters import InputError
 from nnpu.table._messages import SAMPLING_LINES, say, table_lines
-from nnpu.table.columns import fit_columns
+from nnpu.table.columns import fit_columns, known_labels
 from nnpu.table.columns.seen import TrainingRows
 from nnpu.table.fitting import fit_classifier, known_answers
-from nnpu.table.holdout import LEAST_LABELLED, group_numbers, judge, rows_to_judge
+from nnpu.table.holdout import (
+    LEAST_LABELLED,
+    group_numbers,
+    judge,
+    judge_scores,
+    rows_to_judge,
+)
 from nnpu.table.leaks import leaking_columns
-from nnpu.table.named_models import features_for, prepared
+from nnpu.table.named_models import features_for, name_drivers, prepared, trains_in_epochs
 from nnpu.table.reading import (
     as_batch,
     check_parameters,
     is_path,
     label_cells,
+    prior_from,
     read_labels,
     row_names,
     source_name,
 )
+from nnpu.table.table_answers import audited
 from nnpu.table.table_explain import Explained, explain_aside
 
 if TYPE_CHECKING:
@@ -56,11 +67,21 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     Parameters
     ----------
-    prior : float or "auto", default="auto"
+    prior : float, "auto", (low, high) or PriorEstimate, default="auto"
         The share of positives: among all rows (one-sample) or among the unlabelled ones
-        (two-sample). "auto" estimates it.
+        (two-sample). "auto" estimates it; a pair of numbers are limits that you are sure of.
     model : str or classifier, optional
-        "ensemble" (the default), "network", "trees", "linear", or a classifier of this package.
+        "ensemble" (the default), "network", "trees", "linear", "biased", or a classifier of this
+        package.
+    labelled : float or (low, high), optional
+        The share of the positives that is labelled, instead of `prior`; one sample only.
+    labelled_by : str or sequence of str
+        Columns that decided who got a label, such as age if the old see doctors more often. The
+        model is then `BiasedLabelPU`.
+    label_bias : "typical" or float, default="typical"
+        How far labels may be from random: "typical" is the law measured on genuine problems, 1 is
+        for labels given at random, and g > 1 says that no kind of positive is more than g times
+        rarer or commoner among the hidden than among the labelled ones. See `nnpu.hidden`.
     images : str, optional
         A column of image files, relative to the table; `ImagePU` learns from them alone.
     sampling : {"one-sample", "two-sample"}, default="one-sample"
@@ -80,7 +101,9 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
     time : str, optional
         A column that orders the rows: the latest are set aside. It is no feature.
     holdout : float, default=0.2
-        The share of the rows that is set aside to judge the model.
+        The share of the rows that is set aside to judge the model, where one is: in tables of more
+        than 30,000 rows, with `time`, and for networks. Others are judged by all of their rows,
+        each scored by a model that was not fitted to it. 0 judges nothing.
     sep, decimal, encoding : str, optional
         How a text file is written: what separates the cells, the decimal mark, the encoding. By
         default detected.
@@ -100,7 +123,11 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
     pos_label_ : str or None
         The word that was taken as the positive, if the labels are words.
     holdout_ : Evaluation or None
-        What the rows that were set aside say; None if they are too few to judge.
+        What rows say that the model which scored them was not fitted to; None if they are too few.
+    labelled_share_ : float
+        The share of the positives that is labelled, by ``prior_``; 0 in two samples.
+    groups_ : str or None
+        The column whose rows were kept together.
     explained_ : Explained
         Which columns matter by these rows (``importance``), and for whom (``why``).
 
@@ -123,9 +150,12 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def __init__(
         self,
-        prior: float | str = "auto",
+        prior: Any = "auto",
         *,
         model: Any = None,
+        labelled: Any = None,
+        labelled_by: str | Sequence[str] = (),
+        label_bias: float | str = "typical",
         images: str | None = None,
         sampling: str = "one-sample",
         pos_label: str | float | None = None,
@@ -142,6 +172,9 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
     ) -> None:
         self.prior = prior
         self.model = model
+        self.labelled = labelled
+        self.labelled_by = labelled_by
+        self.label_bias = label_bias
         self.images = images
         self.sampling = sampling
         self.pos_label = pos_label
@@ -172,15 +205,19 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
             give the prior, and teach the ensemble (``docs/review.md``).
         """
         batch, codes = self._read(table, s)
-        groups = group_numbers(batch, self.groups)
-        how = self.holdout, self.random_state
-        aside = rows_to_judge(batch, codes, *how, groups=groups, time=self.time)
+        groups, self.groups_ = group_numbers(batch, self.groups), self.groups
+        in_folds = self._in_folds(codes)
+        aside = np.zeros(len(codes), dtype=bool)
+        if not in_folds:
+            how = self.holdout, self.random_state
+            aside = rows_to_judge(batch, codes, *how, groups=groups, time=self.time)
         fitted = np.flatnonzero(~aside)
         self.columns_ = self._plan(batch, fitted)
-        self._say(*self._lines(batch, codes, aside))
+        self._say(*self._lines(batch, codes, aside, in_folds))
         classifier = self._classifier(codes[fitted])
         training = TrainingRows(fitted)
         features = features_for(classifier, self.columns_, batch, training)
+        name_drivers(classifier, self._labelled_by(), self.columns_, features)
         self.columns_ = self.columns_.with_seen(training.seen)
         self.leaks_ = leaking_columns(self.columns_, features, codes, batch, self.sampling)
         known = known_answers(answers, batch, self.columns_, codes, self.sampling)
@@ -190,17 +227,85 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.n_labelled_ = int((codes[fitted] == 1).sum())
         self.n_unlabelled_ = int((codes[fitted] == 0).sum())
         self._adopt(self.classifier_)
-        self.holdout_, self.explained_ = None, Explained()
-        if aside.any():
-            names = row_names(batch, self.columns_, np.flatnonzero(aside))
-            rows = features[aside]
-            images = rows if self.columns_.has_images else None
-            self.holdout_, lines = judge(self.classifier_, rows, codes[aside], names, images)
-            if self.leaks_ and self.holdout_ is not None:
-                lines = [f"Figures are withheld: {self.leaks_[0]!r} may give the label away."]
-            self._say(*lines)
-            self.explained_ = explain_aside(self, rows, codes[aside], names)
+        self.labelled_share_ = labelled_share(self.classifier_, codes[fitted])
+        self.holdout_: Evaluation | None = None
+        self.row_keys_: NDArray[np.uint64] | None = None
+        self.explained_ = Explained()
+        if in_folds:
+            self._judge_in_folds(batch, features, codes, groups, known)
+        elif aside.any():
+            self._judge_aside(batch, features, codes, aside, known)
         return self
+
+    def _in_folds(self, codes: NDArray[np.int8]) -> bool:
+        """Return whether the model is judged by all rows, in folds."""
+        enough = min((codes == 1).sum(), (codes == 0).sum()) >= LEAST_LABELLED
+        small = len(codes) <= MOST_ROWS and self.time is None and self.holdout > 0
+        return bool(small and enough and not trains_in_epochs(self.model, self.images))
+
+    def _judge_in_folds(
+        self, batch: Batch, features: Any, codes: NDArray[np.int8], groups: Any, known: Any
+    ) -> None:
+        """Judge the model by all rows, each scored by one that was not fitted to it."""
+        found = out_of_fold(self.classifier_, features, codes, groups, seed=self.random_state)
+        scored = np.flatnonzero(found.fold >= 0)
+        names = row_names(batch, self.columns_)
+        self.holdout_, lines = judge_scores(
+            self.classifier_,
+            codes[scored],
+            found.scores[scored].astype(np.float32),
+            names[scored],
+            fold=found.fold[scored],
+            label_bias=self.label_bias,
+            labelled=self.labelled_share_,
+        )
+        if self.holdout_ is not None:
+            self.row_keys_ = row_keys(features)[scored]
+        self._say_judged(lines, known, scored)
+        first = found.fold == 0
+        if (compare := getattr(found.first, "_compare", None)) is not None:
+            found.first.members_ = [dict(row) for row in self.classifier_.members_]
+            compare(features[first], codes[first])
+            self.classifier_.members_ = found.first.members_
+            self.classifier_.aside_ = found.first.aside_
+        where = batch, np.arange(len(codes))
+        self.explained_ = explain_aside(self, features, codes, names, *where, found.first, first)
+        self.classifier_.out_of_fold_ = None  # the judgement keeps what is needed of it
+
+    def _judge_aside(
+        self,
+        batch: Batch,
+        features: Any,
+        codes: NDArray[np.int8],
+        aside: NDArray[np.bool_],
+        known: Any,
+    ) -> None:
+        """Judge the model by rows that were set aside."""
+        names = row_names(batch, self.columns_, np.flatnonzero(aside))
+        rows = features[aside]
+        images = rows if self.columns_.has_images else None
+        self.holdout_, lines = judge(
+            self.classifier_,
+            rows,
+            codes[aside],
+            names,
+            images,
+            label_bias=self.label_bias,
+            labelled=self.labelled_share_,
+        )
+        self._say_judged(lines, known, np.flatnonzero(aside))
+        where = batch, np.flatnonzero(aside)
+        self.explained_ = explain_aside(self, rows, codes[aside], names, *where)
+
+    def _say_judged(self, lines: list[str], known: Any, rows: NDArray[np.intp]) -> None:
+        """Say what the judgement is; the answers of a review come before any estimate."""
+        if known is not None and self.holdout_ is not None:
+            cut = unlabelled_cut(self.classifier_, self.labelled_share_)
+            self.holdout_ = audited(self.holdout_, known, rows, cut, self.label_bias)
+            lines = self.holdout_.lines() if self.holdout_.audited else lines
+        if self.leaks_ and self.holdout_ is not None:
+            lines = [f"Figures are withheld: {self.leaks_[0]!r} may give the label away."]
+        self._say(*lines)
 
     def estimate_prior(self, table: Any, s: Any) -> TablePrior:
         """Estimate the share of positives in a table, without fitting a model."""
@@ -223,16 +328,82 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
             warnings.warn(drift_sentence(lines), UserWarning, stacklevel=2)
         return scores
 
-    def predict_proba(self, table: Any) -> NDArray[np.float64]:
-        """Return the probabilities of both classes, shape (n, 2)."""
-        scores = self.decision_function(table)
-        positive = self.classifier_.calibration_(scores)
+    def predict_proba(self, table: Any, s: Any = None) -> NDArray[np.float64]:
+        """Return the probabilities of both classes, shape (n, 2).
+
+        For a row whose label is not known here it is P(y = 1 | x). In one sample a row that is
+        known to be unlabelled had its chance of a label: it is less likely positive, P(y = 1 | x,
+        unlabelled), and a labelled row has the probability 1.
+
+        Parameters
+        ----------
+        table : table or path
+            The rows.
+        s : str or array-like, optional
+            The PU labels or their column; by default the label column of the fit, if the table
+            has it.
+        """
+        positive = self._answers(table, s)[0]
         return np.column_stack([1 - positive, positive])
 
-    def predict(self, table: Any) -> NDArray[Any]:
-        """Return 1 for the rows that are predicted positive, and 0 for the others."""
-        flags = self.flags(self.decision_function(table))
+    def predict(self, table: Any, s: Any = None) -> NDArray[Any]:
+        """Return 1 for the rows that are predicted positive, and 0 for the others.
+
+        Parameters
+        ----------
+        table, s
+            As in `predict_proba`.
+        """
+        flags = self._answers(table, s)[1]
         return np.asarray(self.classes_[flags.astype(int)])
+
+    def _answers(self, table: Any, s: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the probability of each row, and whether it is predicted positive."""
+        from nnpu.table.columns.drift import DriftWatch, drift_sentence
+
+        watch, probabilities, flags = DriftWatch(), [], []
+        given = None if s is None or isinstance(s, str) else label_cells(self._batch(table), s)
+        first = 0
+        for batch, scores in self.scored(table, watch, labelled=s is not None):
+            part = None if given is None else given[first : first + batch.n_rows]
+            codes = self.labels_of(batch, s if isinstance(s, str) else None, part)
+            probabilities.append(self.probabilities(scores, codes))
+            flags.append(self.flags(scores, codes))
+            first += batch.n_rows
+        if lines := watch.lines():
+            warnings.warn(drift_sentence(lines), UserWarning, stacklevel=3)
+        return np.concatenate(probabilities), np.concatenate(flags)
+
+    def labels_of(
+        self, batch: Batch, label: str | None = None, cells: Any = None
+    ) -> NDArray[np.int8] | None:
+        """Return the PU labels of some rows; None if they are not known.
+
+        Parameters
+        ----------
+        batch : Batch
+            The rows.
+        label : str, optional
+            Their label column; by default that of the fit, if they have it.
+        cells : pyarrow array, optional
+            The labels themselves.
+        """
+        name = label or self.label_
+        if cells is None and label is not None:
+            cells = label_cells(batch, label)
+        elif cells is None and self.label_ is not None:
+            cells = batch.columns.get(self.label_)
+        return None if cells is None else known_labels(cells, name or "s", self._known_label())
+
+    def probabilities(
+        self, scores: NDArray[np.floating[Any]], codes: NDArray[np.int8] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the probability of each score, given the PU label of its row if that is known."""
+        positive = np.asarray(self.classifier_.calibration_(scores))
+        if codes is None or self.sampling == "two-sample":
+            return positive
+        hidden = unlabelled_probability(positive, self.labelled_share_)
+        return np.select([codes == 1, codes == -1], [1.0, 0.0], hidden)
 
     def score(self, table: Any, s: Any) -> float:
         """Return the estimated accuracy; no true label is needed."""
@@ -251,14 +422,20 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         check_is_fitted(self)
         table = table if is_path(table) and isinstance(s, str) else self._batch(table)
         watch, scores, cells, names, files = DriftWatch(), [], [], [], []
-        for batch, part in self.scored(table, watch):
+        for batch, part in self.scored(table, watch, labelled=True):
             scores.append(part)
             cells.append(label_cells(batch, s))
             names.append(row_names(batch, self.columns_))
             files += list(self.columns_.files(batch)) if self.columns_.has_images else []
         codes = read_labels(cells, s, source_name(table), self._known_label()).codes
         rows = np.concatenate(scores), np.concatenate(names), files or None
-        found = evaluate(self.classifier_, codes, *rows)
+        found = evaluate(
+            self.classifier_,
+            codes,
+            *rows,
+            label_bias=self.label_bias,
+            labelled=self.labelled_share_,
+        )
         return replace(found, drift=watch.lines(), cells=watch.counts())
 
     def report(self, found: Evaluation | None = None, *, title: str = "Report") -> Page:
@@ -300,9 +477,12 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return save(self.classifier_, folder, table=table, arrays=arrays, notes=notes)
 
     def scored(
-        self, table: Any, watch: DriftWatch | None = None
+        self, table: Any, watch: DriftWatch | None = None, *, labelled: bool = False
     ) -> Iterator[tuple[Batch, NDArray[np.float32]]]:
         """Yield the rows of a table with their scores; a file is read a batch at a time.
+
+        A row of the fit, in a table whose labels are known, has the score that judged it: by a
+        model that was not fitted to it.
 
         Parameters
         ----------
@@ -310,10 +490,12 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
             The rows.
         watch : DriftWatch, optional
             Compares the rows with those of the training.
+        labelled : bool, default=False
+            Whether the labels are known though the table may not have the label column.
         """
         check_is_fitted(self)
         if isinstance(table, np.ndarray) or sparse.issparse(table):
-            yield self._scored_array(table)
+            yield self._scored_array(table, labelled)
             return
         from nnpu.data.prefetch import prefetched
 
@@ -323,20 +505,37 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         read = ((b, features_for(self.classifier_, self.columns_, b, watch)) for b in batches)
         for batch, features in prefetched(read):
             rows += batch.n_rows
-            yield batch, self.classifier_.decision_function(features)
+            yield batch, self._scores(features, labelled or self.label_ in batch.columns)
         if rows == 0:
             raise InputError(f"{source_name(table)} has no rows.")
 
-    def flags(self, scores: NDArray[np.float32]) -> NDArray[np.bool_]:
-        """Return which scores are predicted positive."""
-        return np.asarray(scores.astype(np.float64) > self.classifier_.threshold_)
+    def flags(
+        self, scores: NDArray[np.float32], codes: NDArray[np.int8] | None = None
+    ) -> NDArray[np.bool_]:
+        """Return which scores are predicted positive, given the PU labels if they are known."""
+        values = scores.astype(np.float64)
+        if codes is None or self.sampling == "two-sample":
+            return np.asarray(values > self.classifier_.threshold_)
+        above = values > unlabelled_cut(self.classifier_, self.labelled_share_)
+        return np.select([codes == 1, codes == -1], [True, False], above)
 
-    def _scored_array(self, table: Any) -> tuple[Batch, NDArray[np.float32]]:
+    def _scores(self, features: Any, labelled: bool) -> NDArray[np.float32]:
+        """Return scores; if labels are known, those that judged the rows of the fit for them."""
+        scores = self.classifier_.decision_function(features)
+        if not labelled or self.row_keys_ is None or self.holdout_ is None:
+            return scores
+        order = np.argsort(self.row_keys_, kind="stable")
+        known, keys = self.row_keys_[order], row_keys(features)
+        place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        same = known[place] == keys
+        return np.where(same, self.holdout_.scores[order[place]], scores).astype(np.float32)
+
+    def _scored_array(self, table: Any, labelled: bool) -> tuple[Batch, NDArray[np.float32]]:
         """Score an array: the columns of fit, or the features that they became."""
         batch = self._batch(table)
         takes_matrix = any(column.name == "x" for column in self.columns_.columns)
         features = features_for(self.classifier_, self.columns_, batch) if takes_matrix else table
-        return batch, self.classifier_.decision_function(features)
+        return batch, self._scores(features, labelled)
 
     def _batch(self, table: Any) -> Batch:
         return as_batch(table, sep=self.sep, decimal=self.decimal, encoding=self.encoding)
@@ -363,7 +562,8 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def _classifier(self, codes: NDArray[np.int8]) -> BasePUClassifier:
         return prepared(
             self.model,
-            prior=self.prior,
+            prior=prior_from(self, codes),
+            labelled_by=self._labelled_by(),
             sampling=self.sampling,
             seed=self.random_state,
             verbose=self.verbose,
@@ -372,10 +572,24 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
             images=self.columns_.has_images,
         )
 
-    def _lines(self, batch: Batch, codes: NDArray[np.int8], aside: Any) -> list[str]:
+    def _labelled_by(self) -> tuple[str, ...]:
+        names = self.labelled_by
+        return (names,) if isinstance(names, str) else tuple(names)
+
+    def _lines(
+        self, batch: Batch, codes: NDArray[np.int8], aside: Any, in_folds: bool
+    ) -> list[str]:
         why = f"that takes {LEAST_LABELLED} labelled rows" if self.holdout else "as requested"
         word, how = self.pos_label_, batch.read_as
-        return table_lines(codes, aside, self.columns_, positive=word, why_none=why, read_as=how)
+        return table_lines(
+            codes,
+            aside,
+            self.columns_,
+            in_folds=in_folds,
+            positive=word,
+            why_none=why,
+            read_as=how,
+        )
 
     def _adopt(self, classifier: BasePUClassifier) -> None:
         """Take on what people look for in a fitted classifier."""

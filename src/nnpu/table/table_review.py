@@ -10,8 +10,10 @@ import numpy as np
 from sklearn.base import clone
 
 from nnpu.data.folds import PUStratifiedKFold
+from nnpu.hidden import Estimate, unlabelled_probability
 from nnpu.model_folder import SUMS, find
-from nnpu.review import Audit, Review, curves, least_cost, scar_check
+from nnpu.parameters import InputError
+from nnpu.review import Audit, Review, curves, least_cost, list_count, scar_check
 from nnpu.review.audits import FIGURES
 from nnpu.review.sheets import parse_purpose
 from nnpu.table.columns import read_label_cells
@@ -34,7 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Findings",
+    "ListFindings",
     "TableReview",
+    "list_findings",
     "model_name",
     "review_findings",
     "review_page",
@@ -43,6 +47,7 @@ __all__ = [
 ]
 
 _FOLDS = 3
+_ROWS, _ROWS_OF_LIST = 100, 30  # to draw, unless somebody says how many
 _FINE = 0.02  # a prior that is known this well changes few decisions
 _PU = {"precision": "pu_precision", "recall": "pu_recall", "accuracy": "pu_accuracy"}
 
@@ -67,6 +72,8 @@ class TableReview:
         The numbers, in the table, of the rows under review.
     notes : list of str
         How the rows were scored.
+    top : int or None
+        The length of the list that is reviewed; None for a review of all rows.
     """
 
     review: Review
@@ -76,6 +83,7 @@ class TableReview:
     batch: Batch
     rows: NDArray[np.intp]
     notes: list[str]
+    top: int | None = None
 
     def reasons(self, model: TablePU) -> list[str]:
         """Return why the model scored the rows of the last draw so; nothing for other rows."""
@@ -148,13 +156,18 @@ class Findings:
 
 
 def table_review(
-    model: TablePU, table: Any, *, label: Any = None, known: Sequence[Any] = (), name: str = ""
+    model: TablePU,
+    table: Any,
+    *,
+    label: Any = None,
+    known: Sequence[Any] = (),
+    name: str = "",
+    top: int | None = None,
 ) -> TableReview:
     """Score the rows of a table and return a review of them.
 
     The population is U in two samples and P ∪ U in one sample, where labelled rows are known to be
-    positive and are never drawn. A table with as many labelled and unlabelled rows as the model
-    was fitted to and judged by is taken for that table: its rows are scored out of fold.
+    positive and are never drawn. Rows of the fit are scored out of fold.
 
     Parameters
     ----------
@@ -169,6 +182,8 @@ def table_review(
         answers: their rows are known and never drawn.
     name : str
         A short name of the model, which sheets carry.
+    top : int, optional
+        Review that many unlabelled rows from the top of the ranking alone.
 
     Examples
     --------
@@ -196,19 +211,31 @@ def table_review(
     if label is not None:
         cells, word = label_cells(batch, label), model._known_label()
         codes = read_label_cells(cells, label, batch.source, word).codes
-    probability = model.predict_proba(batch)[:, 1]
-    if label is not None and _is_of_fit(model, codes):
-        probability = _out_of_fold(model, batch, codes)
+    scored = model.scored(batch, labelled=label is not None)
+    scores = np.concatenate([part for _, part in scored])
+    if label is not None and model.row_keys_ is None and _is_of_fit(model, codes):
+        scores = _out_of_fold(model, batch, codes)
         notes.append(f"The model was fitted to these rows: they are scored in {_FOLDS} folds.")
     elif label is None and batch.n_rows == sum(_counts_of_fit(model)):
         notes.append(
             "If the model was fitted to these rows, give their labels: rows of the fit must be "
             "scored out of fold."
         )
+    # The same kind of probability for all rows, so that one cut is the same score for all.
+    positive = np.asarray(model.classifier_.calibration_(scores), dtype=np.float64)
+    share = model.labelled_share_ if label is not None else 0.0
+    probability = unlabelled_probability(positive, share)
     kept, names, given = population(batch, model.columns_, codes, model.sampling)
     if known:
         given, line = with_answers(given, names, known)
         notes.append(line)
+    if top is not None:
+        free = np.flatnonzero(np.isnan(given))
+        if top > len(free):
+            raise InputError(f"--top {top:,}: there are {len(free):,} unlabelled rows.")
+        chosen = free[np.argsort(-scores[kept][free], kind="stable")[:top]]
+        kept, names, given = kept[chosen], [names[i] for i in chosen], given[chosen]
+        probability[kept] = probability[kept].mean()  # every row of the list has the same chance
     hidden = {model.columns_.id_name} | ({label} if isinstance(label, str) else set())
     shown = {key: cells for key, cells in batch.columns.items() if key not in hidden}
     classifier = model.classifier_
@@ -221,7 +248,94 @@ def table_review(
         batch,
         kept,
         notes,
+        top,
     )
+
+
+@dataclass(frozen=True)
+class ListFindings:
+    """What answers to a random draw say about a list.
+
+    Attributes
+    ----------
+    top : int
+        Rows of the list.
+    answered, yes : int
+        Clear answers, and how many of them are yes.
+    share : Estimate
+        The share of positives in the list; exact, whatever the model is.
+    share_anytime : Estimate
+        The same, valid however the moment to stop was chosen.
+    believed : Estimate or None
+        What was said before.
+    notes : list of str
+        What was left out or assumed.
+    """
+
+    top: int
+    answered: int
+    yes: int
+    share: Estimate
+    share_anytime: Estimate
+    believed: Estimate | None
+    notes: list[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        plain = asdict(self)
+        for name in ("share", "share_anytime", "believed"):
+            found = getattr(self, name)
+            plain[name] = None if found is None else found._asdict()
+        return plain
+
+    def lines(self) -> list[str]:
+        """Return the findings for a terminal."""
+        count, low, high = (round(end * self.top) for end in self.share)
+        any_low, any_high = (round(end * self.top) for end in self.share_anytime[1:])
+        lines = [
+            f"Of the first {self.top:,} rows {self.answered:,} were answered: {self.yes:,} yes.",
+            f"Positive among the {self.top:,}: about {count:,} ({low:,} to {high:,}, exact 90 % "
+            "interval).",
+            f"If you stopped when you liked the answers: {any_low:,} to {any_high:,}.",
+        ]
+        if self.believed is not None:
+            ends = [round(end * self.top) for end in self.believed[1:]]
+            lines.append(f"Before the answers: {ends[0]:,} to {ends[1]:,}.")
+        return [*lines, *self.notes]
+
+
+def list_findings(model: TablePU, table: TableReview) -> ListFindings:
+    """Return what the answers to a review of a list say.
+
+    Parameters
+    ----------
+    model : TablePU
+        Fitted.
+    table : TableReview
+        Of `table_review` with ``top``, with answers.
+    """
+    assert table.top is not None
+    given = np.concatenate(table.review.answers)
+    clear = given[~np.isnan(given)]
+    if not clear.size:
+        raise InputError("No row of the list has a clear answer.")
+    yes, size = int(clear.sum()), table.top
+
+    def share(anytime: bool) -> Estimate:
+        found = list_count(yes, clear.size, size, anytime=anytime)
+        return Estimate(*(end / size for end in found))
+
+    judged = model.holdout_
+    believed = None
+    if judged is not None and size <= judged.hidden.rows:
+        believed = judged.top(size)
+    notes = [*table.notes, *table.review.notes]
+    if clear.size < given.size:
+        notes.append(
+            f"{given.size - clear.size} rows have no clear answer and are left out: the interval "
+            "holds if they are like the others."
+        )
+    return ListFindings(size, clear.size, yes, share(False), share(True), believed, notes)
 
 
 def review_findings(
@@ -247,8 +361,9 @@ def review_findings(
     given: tuple[Any, ...] = (review.probability, drawn, review.answers)
     audit = review.audit(threshold=table.threshold)
     believed = {"prior": float(model.prior_)}
-    if model.holdout_ is not None:
-        believed |= {key: model.holdout_.metrics[pu].value for key, pu in _PU.items()}
+    judged = model.holdout_
+    if judged is not None and not judged.hidden.contradicted:
+        believed |= {key: judged.metrics[pu].value for key, pu in _PU.items()}
     scar = cut = None
     if table.labelled_probability is not None and table.labelled_probability.size > 1:
         labelled = table.labelled_probability
@@ -268,7 +383,7 @@ def model_name(folder: Path) -> str:
 def write_rows(
     model: TablePU,
     table: TableReview,
-    rows: int,
+    rows: int | None = None,
     *,
     purpose: str,
     seed: int,
@@ -284,12 +399,14 @@ def write_rows(
     model, table
         Fitted, and the review of its table.
     rows, purpose, seed
-        As in `Review.draw`.
+        As in `Review.draw`; by default 100 rows, 30 of a list.
     out, page : Path, optional
         The sheet and the page to write.
     question, folder
         What the page asks, and where the files that it shows are.
     """
+    if rows is None:
+        rows = _ROWS if table.top is None else min(_ROWS_OF_LIST, table.top)
     drawn = table.review.draw(rows, purpose=parse_purpose(purpose), random_state=seed)
     shown: dict[str, Any] = {"table": table.columns, "reasons": table.reasons(model)}
     if out:
@@ -331,7 +448,7 @@ def _without_nan(value: Any) -> Any:
 def _counts_of_fit(model: TablePU) -> tuple[int, int]:
     """Return how many labelled and unlabelled rows the model was fitted to and judged by."""
     labelled, unlabelled = model.n_labelled_, model.n_unlabelled_
-    if model.holdout_ is not None:
+    if model.holdout_ is not None and model.holdout_.fold is None:
         labelled += int((model.holdout_.s == 1).sum())
         unlabelled += int((model.holdout_.s == 0).sum())
     return labelled, unlabelled
@@ -342,8 +459,8 @@ def _is_of_fit(model: TablePU, codes: NDArray[np.int8]) -> bool:
     return (int((codes == 1).sum()), int((codes == 0).sum())) == _counts_of_fit(model)
 
 
-def _out_of_fold(model: TablePU, batch: Batch, codes: NDArray[np.int8]) -> NDArray[np.float64]:
-    """Score rows by models that did not see them, with the fitted one's prior and scale."""
+def _out_of_fold(model: TablePU, batch: Batch, codes: NDArray[np.int8]) -> NDArray[np.float32]:
+    """Score rows by models that did not see them, with the fitted one's prior."""
     features = features_for(model.classifier_, model.columns_, batch)
     scores = np.zeros(len(codes), dtype=np.float32)
     folds = PUStratifiedKFold(_FOLDS, random_state=model.random_state)
@@ -352,7 +469,7 @@ def _out_of_fold(model: TablePU, batch: Batch, codes: NDArray[np.int8]) -> NDArr
         part = clone(model.classifier_).set_params(**_quick(model))
         part.fit(features[fitted], codes[fitted])
         scores[rest] = part.decision_function(features[rest])
-    return np.asarray(model.classifier_.calibration_(scores), dtype=np.float64)
+    return scores
 
 
 def _quick(model: TablePU) -> dict[str, Any]:

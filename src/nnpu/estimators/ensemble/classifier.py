@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -37,6 +38,7 @@ from nnpu.estimators.ensemble.rules import MANY_COLUMNS, PIXELS, excluded
 from nnpu.estimators.ensemble.task import Task
 from nnpu.estimators.ensemble.trials import Folds, Trial, make_folds, refit, try_member
 from nnpu.estimators.ensemble.weights import calibrated, find_cut, find_weights, p_against_u
+from nnpu.estimators.out_of_fold import MOST_ROWS, OutOfFold, align
 from nnpu.estimators.threads import count_jobs, in_threads
 from nnpu.parameters import InputError, ParameterError, check_choice, check_count, shown
 from nnpu.terminal import status
@@ -98,6 +100,9 @@ class EnsemblePU(BasePUClassifier):
         the same bytes.
     aside_ : float or None
         The AUC of all members together on these rows.
+    out_of_fold_ : OutOfFold or None
+        A score of each row by members that were not fitted to it; None above 30,000 rows, and in
+        a classifier from a folder.
     levels_ : dict
         The levels of each column of words.
 
@@ -122,6 +127,7 @@ class EnsemblePU(BasePUClassifier):
     array([1., 0.])
     """
 
+    out_of_fold_: OutOfFold | None = None
     _answers: KnownRows | None = None  # while rows are fitted
 
     def __init__(
@@ -154,8 +160,8 @@ class EnsemblePU(BasePUClassifier):
             As in `BasePUClassifier.fit`.
         answers : KnownRows, optional
             Of `nnpu.review.known_rows`, with rows that count in `X`, in which answered rows stay
-            unlabelled. Their classes are added to the risk of every member, with a share that is
-            chosen out of fold, and calibrate. ``prior="auto"`` takes the audited prior.
+            unlabelled. Their classes are added to the risk of every member, the more answers the
+            more they count, and calibrate. ``prior="auto"`` takes the audited prior.
         """
         self._answers = answers
         try:
@@ -231,7 +237,9 @@ class EnsemblePU(BasePUClassifier):
         if self._answers is not None:
             from nnpu.estimators.ensemble import reviewed
 
-            task = replace(task, answers=reviewed.signed_weights(self._answers, codes)[used])
+            signed = reviewed.signed_weights(self._answers, codes)[used]
+            eta = reviewed.answers_count(int(np.count_nonzero(signed[s == 0])))
+            task = replace(task, answers=signed, eta=eta)
         self._work: tuple[Task, Folds, list[Trial]] = (task, folds, [])
         reasons = excluded(task, self._asked())
         for member in MEMBERS.values():
@@ -292,13 +300,12 @@ class EnsemblePU(BasePUClassifier):
         if not used:
             raise InputError("No member of EnsemblePU could be fitted: no column tells rows apart.")
         s = task.s[folds.held_out]
+        log_odds = self._combine(used, s)
+        self._finish(log_odds, s)
+        self.out_of_fold_ = self._out_of_fold(used, folds, s, log_odds, codes)
         if task.answers is not None:
             from nnpu.estimators.ensemble import reviewed
 
-            task, used = reviewed.best_share(task, folds, used, self._combine, self._say)
-        log_odds = self._combine(used, s)
-        self._finish(log_odds, s)
-        if task.answers is not None:
             self.calibration_, self.threshold_ = reviewed.corrected(
                 self.calibration_, log_odds, task.answers[folds.held_out]
             )
@@ -326,13 +333,57 @@ class EnsemblePU(BasePUClassifier):
 
     def _combine(self, used: list[Trial], s: NDArray[np.int8]) -> NDArray[np.float64]:
         """Calibrate each member out of fold, weigh them, and return the log-odds of the mixture."""
-        self._calibrations = np.array(
-            [calibrated(trial.scores, s, self.prior_, self.sampling) for trial in used]
-        )
-        log_odds = self._calibrated(np.array([trial.scores for trial in used]))
+        scores = np.array([trial.scores for trial in used])
+        self._calibrations, self._weights = self._mixture(used, scores, s)
+        return self._mixed(self._calibrated(scores))
+
+    def _mixture(
+        self, used: list[Trial], scores: NDArray[np.float64], s: NDArray[np.int8]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what calibrates each member, (n_members, 2), and what each one counts."""
+        how = self.prior_, self.sampling
+        calibrations = np.array([calibrated(one, s, *how) for one in scores])
+        log_odds = calibrations[:, :1] * scores + calibrations[:, 1:]
         shares = np.array([trial.member.share for trial in used])
-        self._weights = find_weights(log_odds, s, shares, self.prior_, self.sampling)
-        return self._mixed(log_odds)
+        return calibrations, find_weights(log_odds, s, shares, *how)
+
+    def _out_of_fold(
+        self,
+        used: list[Trial],
+        folds: Folds,
+        s: NDArray[np.int8],
+        log_odds: NDArray[np.float64],
+        codes: Labels,
+    ) -> OutOfFold | None:
+        """Score each fold by what was chosen, calibrated and weighed without it.
+
+        That the weights of a fold rest on members that were fitted to it is all that is left of
+        the fold in its own scores; None for a large table, which has rows to set aside.
+        """
+        if len(codes) > MOST_ROWS or len(folds.parts) < 2:
+            return None
+        part = np.full(int(folds.held_out.max()) + 1, -1)
+        for number, (_, rest) in enumerate(folds.parts):
+            part[rest] = number
+        part = part[folds.held_out]
+        found = np.empty(len(s))
+        for number in range(len(folds.parts)):
+            settings = [trial.setting_without(number) for trial in used]
+            scores = np.array([trial.every[i] for trial, i in zip(used, settings, strict=True)])
+            rest, here = part != number, part == number
+            calibrations, weights = self._mixture(used, scores[:, rest], s[rest])
+            if number == 0:
+                first = copy(self)
+                first.scorers_ = [t.first[i] for t, i in zip(used, settings, strict=True)]
+                first._calibrations, first._weights = calibrations, weights
+                first._names = [trial.member.name for trial in used]
+            by_member = calibrations[:, :1] * scores[:, here] + calibrations[:, 1:]
+            found[here] = logit(np.clip(weights @ expit(by_member), _SURE, 1 - _SURE))
+        inside = np.flatnonzero((codes >= 0) | (self.sampling == "one-sample"))[folds.held_out]
+        scores, fold = np.full(len(codes), np.nan), np.full(len(codes), -1, dtype=np.intp)
+        scores[inside] = align(found, part, s, log_odds[s == 0] - self._cut)
+        fold[inside] = part
+        return OutOfFold(scores, fold, first)
 
     def _calibrated(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(self._calibrations[:, :1] * scores + self._calibrations[:, 1:])

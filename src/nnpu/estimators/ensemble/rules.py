@@ -23,6 +23,7 @@ MANY_COLUMNS = 500
 PIXELS = 50  # dense columns beyond which the prior is estimated by what tells pixels from others
 _VERY_WIDE = 5_000  # dense columns beyond which a round of boosting takes as long as a forest
 _FEW = 20  # positives below which boosted trees find no split that they may make
+_FEW_WORDS = 300  # the same for words: below, trees rank hidden positives worse (docs/genuine.md)
 _MANY = 2500  # positives from which one forest is enough: scoring takes as long as there are trees
 _MANY_ROWS = 200_000  # beyond, the kernel's few centres add nothing and take half of the scoring
 _LIGHTGBM = frozenset({"small-trees", "boosted-kl"})
@@ -32,6 +33,7 @@ def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
     """Return why each member that is not to be fitted is left out."""
     sparse = sp.issparse(task.view.x)
     wide = task.view.design is not None and task.view.design.size > MANY_COLUMNS
+    words = sparse and task.view.x.shape[1] > MANY_COLUMNS
     very_wide = not sparse and task.view.x.shape[1] > _VERY_WIDE
     reasons: dict[str, str] = {}
     for name, member in MEMBERS.items():
@@ -43,7 +45,7 @@ def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
             reasons[name] = "the data are sparse"
         elif not sparse and (name == "linear" or (name == "small-trees" and asked is None)):
             reasons[name] = "for sparse data alone"
-        elif name in ("topics", "taught") and not (sparse and task.view.x.shape[1] > MANY_COLUMNS):
+        elif name in ("topics", "taught") and not words:
             reasons[name] = f"for sparse data of more than {MANY_COLUMNS} columns"
         elif wide and name in ("products", "splines", "kernel") and asked is None:
             reasons[name] = f"more than {MANY_COLUMNS} columns"
@@ -53,8 +55,8 @@ def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
             reasons[name] = f"more than {_VERY_WIDE:,} columns"
         elif name == "extra-trees" and task.n_p >= _MANY and asked is None:
             reasons[name] = f"{_MANY:,} positives or more"
-        elif name in _LIGHTGBM and task.n_p < _FEW and asked is None:
-            reasons[name] = f"fewer than {_FEW} positives"
+        elif name in _LIGHTGBM and asked is None and task.n_p < (_FEW_WORDS if words else _FEW):
+            reasons[name] = f"fewer than {_FEW_WORDS if words else _FEW} positives"
     return reasons
 
 

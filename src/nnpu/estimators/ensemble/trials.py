@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from nnpu.data.folds import PUStratifiedKFold
+from nnpu.data.row_keys import equal_rows
 from nnpu.estimators.ensemble.weights import p_against_u
 from nnpu.parameters import InputError
 
@@ -45,15 +44,24 @@ class Trial:
     """What became of a member out of fold.
 
     ``scores`` are those of the held-out rows under the best setting, ``auc`` theirs of P against U;
-    ``reason`` says why a member is left out, and is empty for one that is not.
+    ``reason`` says why a member is left out, and is empty for one that is not. ``every`` and
+    ``losses`` are the scores under each setting, and their loss in each fold; ``first`` are the
+    scorers of the first fold, which were not fitted to it.
     """
 
     member: Member
     scores: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    every: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+    losses: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+    first: list[Scorer] = field(default_factory=list)
     setting: int = 0
     seconds: float = 0.0
     auc: float | None = None
     reason: str = ""
+
+    def setting_without(self, fold: int) -> int:
+        """Return the setting that the other folds would choose."""
+        return int(np.argmin(np.delete(self.losses, fold, axis=1).sum(axis=1)))
 
 
 def make_folds(
@@ -83,7 +91,7 @@ def make_folds(
             f"EnsemblePU needs at least 2 labelled and 2 unlabelled rows. Got {n_p} labelled and "
             f"{n - n_p} unlabelled."
         )
-    groups = _equal_rows(x) if groups is None else groups
+    groups = equal_rows(x) if groups is None else groups
     n_groups = n if groups is None else np.unique(groups).size
     single = n_folds is None and n > _MANY and n_p >= 5 * _LABELLED
     wanted = n_folds or (5 if n <= _FEW or single else 3)
@@ -114,9 +122,11 @@ def try_member(member: Member, task: Task, folds: Folds) -> Trial:
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                trial.scores, trial.setting = _out_of_fold(
+                trial.every, trial.losses, trial.first = _out_of_fold(
                     member, task, folds, task.seed + 7919 * attempt
                 )
+                trial.setting = int(np.argmin(trial.losses.sum(axis=1)))
+                trial.scores = trial.every[trial.setting]
         except (ValueError, np.linalg.LinAlgError, ArithmeticError, RuntimeError) as error:
             trial.reason = f"failed: {str(error).splitlines()[0][:200]}"
             continue
@@ -133,21 +143,22 @@ def try_member(member: Member, task: Task, folds: Folds) -> Trial:
 
 def _out_of_fold(
     member: Member, task: Task, folds: Folds, seed: int
-) -> tuple[NDArray[np.float64], int]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], list[Scorer]]:
     n_settings = member.settings(task)
     scores = np.zeros((n_settings, len(task.s)))
-    losses = np.zeros(n_settings)
+    losses = np.zeros((n_settings, len(folds.parts)))
+    first: list[Scorer] = []
     for number, (fitted, rest) in enumerate(folds.parts):
         scorers = member.fit(task.take(fitted, seed + number))
+        first = first or scorers
         scores[:, rest] = member.scores(scorers, task.view.take(rest))
         s = task.s[rest]
         if 0 < s.sum() < len(s):
-            losses += [
+            losses[:, number] = [
                 len(rest) * member.held_out_loss(one, s, task.prior, task.sampling)
                 for one in scores[:, rest]
             ]
-    setting = int(np.argmin(losses))
-    return scores[setting][folds.held_out], setting
+    return scores[:, folds.held_out], losses, first
 
 
 def refit(trial: Trial, task: Task) -> Scorer:
@@ -158,20 +169,3 @@ def refit(trial: Trial, task: Task) -> Scorer:
         scorer = trial.member.fit_one(task, trial.setting)
     trial.seconds += time.perf_counter() - start
     return scorer
-
-
-def _equal_rows(x: Any) -> NDArray[np.intp] | None:
-    """Return a number for each row, equal for equal rows; None if all rows differ."""
-    if sp.issparse(x):
-        spans = zip(x.indptr[:-1], x.indptr[1:], strict=True)
-        rows = (x.indices[i:j].tobytes() + x.data[i:j].tobytes() for i, j in spans)
-        # Not Python's hash(), which differs from one process to the next.
-        digests = b"".join(blake2b(row, digest_size=8).digest() for row in rows)
-        keys = np.frombuffer(digests, dtype="<u8")
-    else:  # sums of the columns' bits times odd numbers, modulo 2^64
-        odd = np.random.default_rng(0).integers(1, 1 << 63, x.shape[1], dtype=np.uint64) | 1
-        keys = np.zeros(len(x), dtype=np.uint64)
-        for j, number in enumerate(odd):
-            keys += np.ascontiguousarray(x[:, j], np.float32).view(np.uint32) * number
-    values, groups = np.unique(keys, return_inverse=True)
-    return None if len(values) == len(groups) else groups

@@ -37,7 +37,7 @@ def verdict_section(answer: Verdict, facts: Mapping[str, str]) -> Section:
     """
     sentences = {
         "What was learned": answer.learned,
-        "How good it is": answer.quality,
+        "What to expect": answer.quality,
         "What to do next": answer.advice,
     }
     parts = [
@@ -47,8 +47,7 @@ def verdict_section(answer: Verdict, facts: Mapping[str, str]) -> Section:
     ]
     banner = Html()
     if answer.warning:
-        heading = tag("strong", "The share of positives is not known.")
-        banner = tag("div", tag("p", heading, " ", answer.warning), class_="banner", role="note")
+        banner = tag("div", tag("p", answer.warning), class_="banner", role="note")
     tiles = (
         tag("div", tag("dt", name), tag("dd", value), class_="tile")
         for name, value in facts.items()
@@ -119,7 +118,7 @@ def rows_section(
 
 def _kept_together(reason: str) -> str:
     """Return a reason whose lines break between columns, not before a number."""
-    return reason.replace(" -", "\u00a0\u2212").replace(" +", "\u00a0+")
+    return reason.replace(" (-", "\u00a0(\u2212").replace(" (+", "\u00a0(+")
 
 
 def importance_section(

@@ -13,10 +13,13 @@ from nnpu.report.panels import Panel, calibration_panel, sample_panel, score_pan
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from nnpu.hidden import Estimate, Hidden
+
 __all__ = [
     "ColumnFate",
     "calibration_section",
     "columns_section",
+    "hidden_section",
     "labels_section",
     "metrics_section",
     "prior_section",
@@ -98,7 +101,53 @@ def metrics_section(
     caption = "Estimates at the model's own threshold"
     figures = table(caption, ["Metric", *head], cells, class_="stacked")
     words_below = (tag("p", remark) for remark in remarks)
-    return Section("metrics", "How good the model is", join([figures, *words_below]))
+    summary = tag("summary", "Accuracy, precision, recall of labelled and unlabelled rows together")
+    folded = tag("details", summary, figures, *words_below)
+    return Section("metrics", "All rows, if labels were given at random", folded)
+
+
+def hidden_section(hidden: Hidden, sizes: Sequence[int], *, audited: bool = False) -> Section:
+    """Return how many unlabelled rows are positive, and how high they rank.
+
+    Parameters
+    ----------
+    hidden : Hidden
+        Of an `Evaluation`.
+    sizes : sequence of int
+        The lengths of the list to speak of.
+    audited : bool
+        Whether a review gave the figures.
+    """
+    beside = not (audited or hidden.contradicted or hidden.label_bias == 1)
+
+    def count(share: Estimate, of: int) -> str:
+        value, low, high = (f"{round(min(max(end, 0), 1) * of):,}" for end in share)
+        return value if low == high else f"{value} ({low} to {high})"
+
+    def percent(share: Estimate) -> str:
+        return f"{100 * share.low:.0f} to {100 * share.high:.0f}\u00a0%"
+
+    head = ["Unlabelled rows", "Positive", "Of all hidden positives"]
+    lines = [[f"the first {n:,}", count(hidden.top(n), n), percent(hidden.found(n))] for n in sizes]
+    lines.append([f"all {hidden.rows:,}", count(hidden.share, hidden.rows), "100\u00a0%"])
+    if beside:
+        head.append("Positive, if labels were given at random")
+        random = hidden.at_random
+        for line, n in zip(lines, [*sizes, hidden.rows], strict=True):
+            share = random.share if n == hidden.rows else random.top(n)
+            line.append(count(share, n))
+    words = "The figures come from the answers of a review, with 90\u00a0% intervals."
+    if not audited:
+        words = (
+            "Whoever gave the labels may have found the clearest cases first, so that the hidden "
+            "positives stand out less than the labelled ones. The 90\u00a0% ranges allow for as "
+            "much of that as was measured on genuine problems. A person's answers to thirty rows "
+            "narrow them."
+        )
+        if hidden.label_bias == 1:
+            words = "These figures hold if labels were given at random among the positives."
+    found = table("Positives among the unlabelled rows", head, lines, class_="stacked")
+    return Section("hidden", "The unlabelled rows", join([tag("p", words), found]))
 
 
 def _figure(value: float) -> str:
@@ -169,9 +218,25 @@ _HANGS = (
 )
 
 
-def labels_section(message: str) -> Section:
-    """Return what the test of labels given at random says."""
-    return Section("labels", "Who was labelled", tag("p", message))
+def labels_section(message: str, suspects: Sequence[str] = ()) -> Section:
+    """Return what is known of who was labelled.
+
+    Parameters
+    ----------
+    message : str
+        What the test of labels given at random says; may be empty.
+    suspects : sequence of str
+        Columns in which labelled rows differ most from the likeliest unlabelled ones.
+    """
+    parts = [tag("p", "In the rows that the model was fitted to: ", message)] if message else []
+    if suspects:
+        words = (
+            "Labelled rows differ most from the unlabelled rows at the top of the list in: "
+            f"{', '.join(suspects)}. If one of these columns decided who got a label, name it "
+            "(--labelled-by)."
+        )
+        parts.append(tag("p", words))
+    return Section("labels", "Who was labelled", join(parts))
 
 
 def calibration_section(

@@ -136,7 +136,13 @@ class ColumnPlan:
         (array([[31.,  1.],
                [nan,  0.]]), ['age', 'town'], [1])
         """
-        blocks = [column.raw(reading.values) for column, reading in self.read(batch, watch)]
+        read = list(self.read(batch, watch))
+        together = [pair for pair in read if getattr(pair[0], "together", False)]
+        if together:
+            first: Any = together[0][0]
+            document = first.document([reading.values for _, reading in together])
+            return sparse.csr_array(document, dtype=np.float64)
+        blocks = [column.raw(reading.values) for column, reading in read]
         if any(sparse.issparse(block) for block in blocks):
             return sparse.csr_array(sparse.hstack(blocks, format="csr", dtype=np.float64))
         return np.concatenate(blocks, axis=1)
@@ -262,7 +268,7 @@ def fit_columns(
 
         columns.append(Dropped(name, "as requested") if name in drop else Matrix.fit(name, matrix))
     if all(column.kind == "text" for column in columns if column.width):
-        columns = [_as_words(column, batch, rows) if column.width else column for column in columns]
+        columns = _as_words(columns, batch, rows)
     plan = ColumnPlan(tuple(columns))
     if plan.width == 0:
         told = "; ".join(f"{column.name}: {column.told()}" for column in columns[:5])
@@ -272,9 +278,18 @@ def fit_columns(
     return plan
 
 
-def _as_words(column: Any, batch: Batch, rows: NDArray[np.intp]) -> Column:
-    words: Column = column.as_words(batch.columns[column.name].take(rows))
-    return words
+def _as_words(columns: list[Any], batch: Batch, rows: NDArray[np.intp]) -> list[Column]:
+    """Return the columns of a table of nothing but text with single words in the raw view."""
+    from nnpu.table.columns.text import read_together
+
+    texts = [column for column in columns if column.width]
+    cells = [batch.columns[column.name].take(rows) for column in texts]
+    if len(texts) > 1 and all(column.analyzer == "word" for column in texts):
+        found = read_together(texts, cells)
+    else:
+        found = [column.as_words(part) for column, part in zip(texts, cells, strict=True)]
+    by_name = {column.name: column for column in found}
+    return [by_name.get(column.name, column) for column in columns]
 
 
 def find_column(name: str, names: Iterable[str], source: str) -> str:

@@ -12,7 +12,7 @@ from nnpu.table.columns.truth import FALSE, TRUE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LabelCells", "label_code", "read_label_cells"]
+__all__ = ["LabelCells", "known_labels", "label_code", "read_label_cells"]
 
 
 class LabelCells(NamedTuple):
@@ -76,6 +76,40 @@ def read_label_cells(
         word, codes = find_word(values, codes, places, pos_label, name, source)
     plain = [0 if code is None else code for code in codes]
     return LabelCells(np.array([*plain, 0], dtype=np.int8)[places], word)
+
+
+def known_labels(cells: Any, name: str, word: str | float | None) -> NDArray[np.int8]:
+    """Read label cells of rows to predict, as the fit read its own: 1, 0 or −1 each.
+
+    Any number of rows may be labelled, also none. A cell that says nothing is unlabelled.
+
+    Parameters
+    ----------
+    cells : pyarrow array
+        Some rows of the label column.
+    name : str
+        The column.
+    word : str, number or None
+        The value of the labelled rows, if it is not 1, true or yes.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> known_labels(pa.array(["fraud", "unknown", None]), "known", "fraud")
+    array([1, 0, 0], dtype=int8)
+    """
+    import pyarrow as pa
+
+    check_type(name, cells.type)
+    if pa.types.is_boolean(cells.type):
+        cells = cells.cast(pa.uint8())
+    values, places = distinct(cells, none_is_missing=True)
+    wanted = None if word is None else str(word).strip().lower()
+    codes = [1 if value.lower() == wanted else label_code(value) or 0 for value in values]
+    if wanted is not None and label_code(wanted) != 1:  # 1 is then no word for labelled
+        plain = zip(values, codes, strict=True)
+        codes = [code if value.lower() == wanted else min(code, 0) for value, code in plain]
+    return np.array([*codes, 0], dtype=np.int8)[places]
 
 
 def label_code(value: str) -> int | None:

@@ -15,11 +15,12 @@ from nnpu.table.columns.column import Block, Column, Reading
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Directions", "Text"]
+__all__ = ["Directions", "Text", "read_together"]
 
 BUCKETS = 1 << 13  # of hashed text; a power of two spreads evenly
 _TERMS = 20_000  # words that directions are made of, the most frequent; pairs make them worse
 _WORDS = 50_000  # words of a table of nothing but text
+_COMMON = 0.5  # a word in more of the documents says nothing, in any language
 _DIRECTIONS = 64
 _ROWS = 20_000  # texts that the directions are fitted to: more change them little
 _TOKEN = r"(?u)\b\w+\b"
@@ -59,10 +60,14 @@ class Directions:
         return replace(all_terms, components=components.astype(np.float32))
 
     @classmethod
-    def of_words(cls, texts: list[str], analyzer: str, most: int) -> Self | None:
-        """Return the most frequent terms and their weights alone."""
+    def of_words(
+        cls, texts: list[str], analyzer: str, most: int, common: float = 1.0
+    ) -> Self | None:
+        """Return the most frequent terms and their weights alone, but for too common ones."""
         texts = texts[:: max(1, -(-len(texts) // _ROWS))]
         options: dict[str, Any] = {"max_features": most, "min_df": 2}
+        if common * len(texts) >= 10:
+            options["max_df"] = common
         if analyzer == "word":
             options["ngram_range"] = (1, 1)
         try:
@@ -132,11 +137,16 @@ class Text(Column):
         Number of features in the dense view, which is sparse.
     directions : Directions, optional
         Those of the raw view; version 0.1.0 had none.
+    together : bool
+        Whether the texts of all such columns are one document in the raw view, which the first of
+        them makes: a word then means the same in a title and in an abstract, and few positives
+        tell more about it.
     """
 
     analyzer: str
     buckets: int
     directions: Directions | None = field(default=None, repr=False, compare=False)
+    together: bool = False
     kind: ClassVar[str] = "text"
 
     def __post_init__(self) -> None:
@@ -159,6 +169,8 @@ class Text(Column):
         """The directions by number, or the terms."""
         if self.directions is None:
             return []
+        if self.together:
+            return list(self.directions.terms)
         number = len(self.directions.components)
         parts = [f"topic {topic}" for topic in range(1, number + 1)] or self.directions.terms
         return [f"{self.name} ({part})" for part in parts]
@@ -171,7 +183,7 @@ class Text(Column):
     def words(self) -> str:
         """Say what it becomes."""
         what = "words" if self.analyzer == "word" else "runs of characters"
-        return f"text: {what}"
+        return f"text: {what}, read with the other texts" if self.together else f"text: {what}"
 
     def read(self, cells: Any, first: int = 0, decimal: str | None = None) -> Reading:
         """Return strings, null for missing ones."""
@@ -203,6 +215,34 @@ class Text(Column):
         coordinates[np.asarray(values.is_null())] = np.nan
         return coordinates
 
+    def document(self, parts: list[Any]) -> Any:
+        """Return the terms of the texts of several columns together."""
+        if self.directions is None:
+            raise InputError(
+                f"Column {self.name!r}: the model was stored without its directions; fit anew."
+            )
+        texts = zip(*(values.fill_null("").to_pylist() for values in parts), strict=True)
+        return self.directions([" ".join(row) for row in texts], self.analyzer)
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return those of the directions."""
         return {} if self.directions is None else self.directions.arrays()
+
+
+def read_together(columns: list[Text], cells: list[Any]) -> list[Text]:
+    """Return the columns of a table of nothing but text, to be read as one document.
+
+    Parameters
+    ----------
+    columns : list of Text
+        Two or more, all of words.
+    cells : list of pyarrow array
+        Their cells in the training rows.
+    """
+    parts = zip(*(as_text(each).fill_null("").to_pylist() for each in cells), strict=True)
+    documents = [" ".join(row) for row in parts]
+    terms = Directions.of_words(documents, "word", _WORDS, _COMMON)
+    if terms is None:
+        return columns
+    first, *rest = (replace(column, together=True, directions=None) for column in columns)
+    return [replace(first, directions=terms), *rest]

@@ -1,0 +1,45 @@
+"""``nnpu export``: a model folder in, an ONNX graph out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from nnpu.cli._output import show
+from nnpu.cli._paths import Command, Result
+from nnpu.cli._shared import json_option, model_argument
+from nnpu.parameters import InputError
+
+__all__ = ["export"]
+
+
+@click.command(cls=Command)
+@model_argument
+@click.option(
+    "--out",
+    type=Result(dir_okay=False),
+    default=Path("model.onnx"),
+    show_default=True,
+    help="Output file, .onnx.",
+)
+@json_option
+def export(model_dir: Path, out: Path, as_json: bool) -> None:
+    """Write the model in MODEL_DIR as an ONNX graph, which runs without nnpu.
+
+    For linear models, trees and networks (nnpu fit --model linear, trees or network). The graph
+    takes the features and gives score, probability and prediction; it is written if its scores are
+    the model's. How columns become features is in its metadata, under nnpu.columns.
+    """
+    if out.suffix.lower() != ".onnx":
+        raise InputError(f"{out}: a graph is written as .onnx; change --out.")
+    from nnpu.export import to_onnx
+    from nnpu.table import TablePU, load
+
+    model = load(model_dir)
+    is_table = isinstance(model, TablePU)
+    classifier = model.classifier_ if is_table else model
+    to_onnx(classifier, None, out, columns=model.columns_.to_json() if is_table else None)
+    name, width = type(classifier).__name__, classifier.n_features_in_
+    found = {"out": str(out), "model": name, "features": width}
+    show(found, [f"{name} of {width:,} features: {out}"], as_json=as_json)

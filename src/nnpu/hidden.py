@@ -1,0 +1,677 @@
+"""The positives among the unlabelled rows: how many, and how high they rank.
+
+P and U alone do not tell where the hidden positives are: whoever gave the labels may have found
+the clearest cases first. Let q be the share of U above a cut, a the share of the labelled rows
+above it, and r that of the hidden positives. If labels were given at random, r = a. On genuine
+problems the hidden ones stand out less, and nearly by the same factor at every cut:
+
+    Φ⁻¹(r) = (1 − λ) Φ⁻¹(q) + λ Φ⁻¹(a),
+
+with λ = 1 for labels at random and λ = 0 for hidden positives that rank like any row. `LabelLaw`
+says how λ and the share of hidden positives differ from one problem to the next; it was fitted by
+``benchmarks/genuine.py``. Everything else follows: of the first n rows, h · r / q are positive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit, ndtr, ndtri
+
+from nnpu.parameters import InputError, check_count, check_label_bias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+__all__ = [
+    "TYPICAL",
+    "Answers",
+    "AuditedHidden",
+    "Estimate",
+    "Hidden",
+    "HiddenPositives",
+    "KnownShare",
+    "LabelLaw",
+    "audited_hidden",
+    "hidden_positives",
+    "typical_share",
+    "unlabelled_probability",
+]
+
+_DRAWS = 2_000  # of the law: the ends of a range are then stable to about .01
+_GRID = 240  # cuts at which curves are kept; geometric, since the first rows matter most
+_Z = 1.6448536269514722  # the 95 % quantile of a normal distribution
+_WIDEST, _MOST = 0.25, 3.0  # an identified share: width of its range, ratio of the ends
+_TINY = 1e-6
+_LEFT = 0.05  # of the law inside of the limits that a user gave; with less it says nothing
+_FEW = 5  # answers that a figure needs to be theirs
+_RESAMPLED = 400  # samples of the answers that give an AUC its interval
+#: What is left out at each end of a range. A range of more than .88 says nothing: its tails are
+#: cut a little more, which costs nothing in how often ranges hold (``docs/genuine.md``).
+_TAILS, _WIDE = (0.05, 0.06, 0.07, 0.08, 0.1), 0.88
+
+
+class Estimate(NamedTuple):
+    """A number with its 90 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class LabelLaw:
+    """How labels are given in the world, as far as genuine problems show.
+
+    Attributes
+    ----------
+    likeness, likeness_sd : float
+        Mean and standard deviation of λ over problems.
+    share, share_low, share_high : float
+        The share of positives among unlabelled rows: median, 5 % and 95 % quantile over problems.
+        The low end allows for labels that are nearly complete.
+    trust : float
+        How much of the way from `share` to the estimate under random labels the median goes, in
+        log-odds.
+    beyond : float
+        The high end is at least this multiple of the largest share that random labels allow.
+    correlation : float
+        Of λ with the log-odds of the share: where more positives are hidden than expected, they
+        stand out less.
+    random : float
+        The chance that labels were given at random after all.
+    """
+
+    likeness: float
+    likeness_sd: float
+    share: float
+    share_low: float
+    share_high: float
+    trust: float
+    beyond: float
+    correlation: float
+    random: float
+
+
+#: Fitted to genuine problems by ``python benchmarks/genuine.py --fit``; see ``docs/genuine.md``.
+TYPICAL = LabelLaw(
+    likeness=0.51,
+    likeness_sd=0.22,
+    share=0.14,
+    share_low=0.018,
+    share_high=0.36,
+    trust=0.5,
+    beyond=1.0,
+    correlation=-0.9,
+    random=0.06,
+)
+
+
+class KnownShare(NamedTuple):
+    """What is known of the share of positives among the unlabelled rows.
+
+    Attributes
+    ----------
+    value, low, high : float
+        The estimate under random labels with its interval; all equal if the share was given.
+    bound : float
+        The largest share that random labels allow.
+    least, most : float
+        Hard limits that the user gave.
+    audited : bool
+        Whether a review gave the interval: it then holds however labels were given.
+    """
+
+    value: float
+    low: float
+    high: float
+    bound: float
+    least: float = 0.0
+    most: float = 1.0
+    audited: bool = False
+
+    @property
+    def given(self) -> bool:
+        """Whether the share is a number that the user gave."""
+        return self.low == self.high
+
+
+def unlabelled_probability(
+    probability: NDArray[np.float64], labelled: float
+) -> NDArray[np.float64]:
+    """Return P(y = 1 | x, unlabelled) from f = P(y = 1 | x): f (1 − c) / (1 − c f).
+
+    A row that had its chance to be labelled and was not is less likely positive than its cells
+    say.
+
+    Parameters
+    ----------
+    probability : ndarray
+        f.
+    labelled : float
+        c, the share of the positives that is labelled.
+
+    Examples
+    --------
+    >>> unlabelled_probability(np.array([0.5, 0.95]), 0.6).round(2)
+    array([0.29, 0.88])
+    """
+    f = np.asarray(probability, dtype=np.float64)
+    return np.asarray(f * (1 - labelled) / np.maximum(1 - labelled * f, _TINY))
+
+
+@dataclass(frozen=True, eq=False)
+class _Curves:
+    """Draws of the share h, and of the recall r at each cut of the grid."""
+
+    cuts: NDArray[np.float64]  # (k,): shares of U above
+    share: NDArray[np.float64]  # (draws,)
+    recall: NDArray[np.float64]  # (draws, k)
+
+    def recall_at(self, q: float) -> NDArray[np.float64]:
+        """Interpolate the recall at one cut."""
+        i = int(np.clip(np.searchsorted(self.cuts, q), 1, len(self.cuts) - 1))
+        left, right = self.cuts[i - 1], self.cuts[i]
+        weight = (q - left) / (right - left)
+        return np.asarray((1 - weight) * self.recall[:, i - 1] + weight * self.recall[:, i])
+
+    def positives(self, rows: int) -> NDArray[np.int64]:
+        """Return how many of the rows are positive; at least one is."""
+        return np.maximum(np.round(self.share * rows), 1).astype(np.int64)
+
+    def found(self, q: float, rows: int) -> NDArray[np.float64]:
+        """Draw how many positives there are among the first q of the rows, the same each time.
+
+        No more than there are rows, and no fewer than the negatives leave places for.
+        """
+        count, first = self.positives(rows), round(q * rows)
+        drawn = np.random.default_rng(1).binomial(count, np.clip(self.recall_at(q), 0, 1))
+        return np.clip(drawn, np.maximum(first - (rows - count), 0), first).astype(np.float64)
+
+    def auc(self, rows: int) -> NDArray[np.float64]:
+        """Draw how often a hidden positive of these rows ranks above a negative.
+
+        With A = ∫ r dq, how often it ranks above any row, that is (A − h/2) / (1 − h). A is the
+        mean of 1 − q over the positives, whose variance is 2 ∫ (1 − q) r dq − A².
+        """
+        mean = np.asarray(np.trapezoid(self.recall, self.cuts, axis=1))
+        square = 2 * np.trapezoid((1 - self.cuts) * self.recall, self.cuts, axis=1)
+        error = np.sqrt(np.maximum(square - mean**2, 0) / self.positives(rows))
+        mean = mean + error * np.random.default_rng(1).standard_normal(len(self.share))
+        found = (mean - self.share / 2) / np.maximum(1 - self.share, _TINY)
+        return np.clip(found, 0, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenPositives:
+    """The positives among the unlabelled rows, under one view of how labels were given.
+
+    Attributes
+    ----------
+    share : Estimate
+        The share of positives among the unlabelled rows.
+    precision : Estimate
+        The share of positives among the unlabelled rows that are predicted positive; NaN if there
+        are none.
+    recall : Estimate
+        The share of the hidden positives that is predicted positive.
+    auc : Estimate
+        How often a hidden positive ranks above a negative.
+    rows, flagged : int
+        The unlabelled rows, and those of them that are predicted positive.
+    label_bias : "typical" or float
+        How far labels may be from random.
+    """
+
+    label_bias: float | str
+    rows: int
+    flagged: int
+    _middle: _Curves = field(repr=False)
+    _ends: tuple[_Curves, ...] = field(repr=False)  # what the ends of a range come from
+
+    @cached_property
+    def share(self) -> Estimate:
+        """The share of positives among the unlabelled rows."""
+        return self._range(lambda curves: curves.share)
+
+    @cached_property
+    def auc(self) -> Estimate:
+        """How often a hidden positive ranks above a negative."""
+        return self._range(lambda curves: curves.auc(self.rows))
+
+    @cached_property
+    def recall(self) -> Estimate:
+        """The share of the hidden positives that is predicted positive."""
+        if not self.flagged:
+            return Estimate(0.0, 0.0, 0.0)
+        q = self.flagged / self.rows
+        return self._range(lambda curves: curves.found(q, self.rows) / curves.positives(self.rows))
+
+    @cached_property
+    def precision(self) -> Estimate:
+        """The share of positives among the unlabelled rows that are predicted positive."""
+        if not self.flagged:
+            return Estimate(float("nan"), float("nan"), float("nan"))
+        return self.top(self.flagged)
+
+    def top(self, n: int) -> Estimate:
+        """Return the share of positives among the `n` unlabelled rows that rank highest.
+
+        It speaks of particular rows: the interval covers how many of them happen to be positive.
+
+        Parameters
+        ----------
+        n : int
+            How many rows; no more than there are.
+        """
+        n = check_count("n", n, "top")
+        if n > self.rows:
+            raise InputError(f"top({n:,}): there are {self.rows:,} unlabelled rows.")
+        return self._range(lambda curves: curves.found(n / self.rows, self.rows) / n)
+
+    def found(self, n: int) -> Estimate:
+        """Return the share of the hidden positives that is among the `n` highest-ranked rows."""
+        q = min(check_count("n", n, "found") / self.rows, 1.0)
+        return self._range(lambda curves: curves.recall_at(q))
+
+    @property
+    def identified(self) -> bool:
+        """Whether the range of the share says something: at most .25 wide, ends within 3 times."""
+        return _says_something(self.share)
+
+    def _range(self, figure: Callable[[_Curves], NDArray[np.float64]]) -> Estimate:
+        found = [figure(curves) for curves in self._ends]
+        for tail in _TAILS:
+            low = min(float(np.quantile(each, tail)) for each in found)
+            high = max(float(np.quantile(each, 1 - tail)) for each in found)
+            if high - low <= _WIDE:
+                break
+        value = float(np.median(figure(self._middle)))
+        return Estimate(min(max(value, low), high), low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class Hidden(HiddenPositives):
+    """`HiddenPositives` under ``label_bias``, with the same under labels at random beside it.
+
+    Attributes
+    ----------
+    at_random : HiddenPositives
+        What follows if labels were given at random among the positives.
+    contradicted : str
+        What these rows say against `at_random`: labels were not given at random, or the share of
+        positives cannot be what it is said to be. Else empty.
+    """
+
+    at_random: HiddenPositives = field(default=None, repr=False)  # type: ignore[assignment]
+    contradicted: str = ""
+
+    @property
+    def identified(self) -> bool:
+        """Whether the range of the share says something, and nothing contradicts it."""
+        return _says_something(self.share) and not self.contradicted
+
+
+class Answers(NamedTuple):
+    """What a person said of some unlabelled rows that were drawn with known chances.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Their numbers among the rows that were judged.
+    y : ndarray
+        1 or 0.
+    weight : ndarray
+        1 / chance, up to a factor.
+    share : Estimate
+        The audited share of positives among the unlabelled rows.
+    """
+
+    rows: NDArray[np.intp]
+    y: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    share: Estimate
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        arrays = {name: getattr(self, name).tolist() for name in ("rows", "y", "weight")}
+        return {**arrays, "share": list(self.share)}
+
+    @classmethod
+    def from_json(cls, plain: Any, n: int) -> Answers:
+        """Return the answers that were stored; `InputError` if they are not of `n` rows."""
+        try:
+            rows = np.array(plain["rows"], dtype=np.intp)
+            y, weight = (np.array(plain[name], dtype=np.float64) for name in ("y", "weight"))
+            share = Estimate(*(float(each) for each in plain["share"]))
+            sound = rows.ndim == 1 and rows.shape == y.shape == weight.shape
+            sound = sound and bool(np.isin(y, (0, 1)).all())
+            sound = sound and bool(np.all((weight > 0) & np.isfinite(weight)))
+            sound = sound and 0 <= share.low <= share.value <= share.high <= 1
+            if not sound or (rows.size and not 0 <= rows.min() <= rows.max() < n):
+                raise ValueError("they do not fit the rows")
+        except (LookupError, TypeError, ValueError) as error:
+            raise InputError(f"The stored answers cannot be understood: {error}") from error
+        return cls(rows, y, weight, share)
+
+
+@dataclass(frozen=True, eq=False)
+class AuditedHidden(Hidden):
+    """What a review found, whatever the model is worth and however labels were given.
+
+    Figures that fewer than five answers carry are those of the law with the audited share.
+
+    Attributes
+    ----------
+    answers : Answers
+        The answers.
+    """
+
+    answers: Answers = field(default=None, repr=False)  # type: ignore[assignment]
+    _rank: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
+
+    @property
+    def identified(self) -> bool:
+        """Whether the range of the share says something: it holds however labels were given."""
+        return _says_something(self.share)
+
+    @cached_property
+    def share(self) -> Estimate:
+        """The share of positives among the unlabelled rows."""
+        return self.answers.share
+
+    @cached_property
+    def recall(self) -> Estimate:
+        """The share of the hidden positives that is predicted positive."""
+        return self.found(self.flagged) if self.flagged else Estimate(0.0, 0.0, 0.0)
+
+    @cached_property
+    def auc(self) -> Estimate:
+        """How often a hidden positive ranks above a negative."""
+        rank, y, w = self._rank.astype(np.float64), self.answers.y, self.answers.weight
+        if min(y.sum(), (1 - y).sum()) < _FEW:
+            return super().auc
+        rng, found = np.random.default_rng(0), []
+        for draw in range(_RESAMPLED + 1):
+            i = np.arange(len(y)) if draw == 0 else rng.integers(len(y), size=len(y))
+            p, n = i[y[i] == 1], i[y[i] == 0]
+            if p.size and n.size:
+                above = (rank[p][:, None] < rank[n]) + 0.5 * (rank[p][:, None] == rank[n])
+                found.append(float(w[p] @ above @ w[n] / (w[p].sum() * w[n].sum())))
+        return Estimate(found[0], *(float(np.quantile(found[1:], end)) for end in (0.05, 0.95)))
+
+    def top(self, n: int) -> Estimate:
+        """Return the share of positives among the `n` unlabelled rows that rank highest."""
+        believed = super().top(n)
+        inside = self._rank < n
+        if inside.sum() < _FEW:
+            return believed
+        return _weighted_share(self.answers.y[inside], self.answers.weight[inside])
+
+    def found(self, n: int) -> Estimate:
+        """Return the share of the hidden positives that is among the `n` highest-ranked rows."""
+        believed, positive = super().found(n), self.answers.y == 1
+        if positive.sum() < _FEW:
+            return believed
+        inside = (self._rank[positive] < n).astype(np.float64)
+        return _weighted_share(inside, self.answers.weight[positive])
+
+
+def _says_something(share: Estimate) -> bool:
+    return share.high - share.low <= _WIDEST and share.high <= _MOST * share.low
+
+
+def _weighted_share(y: NDArray[np.float64], weight: NDArray[np.float64]) -> Estimate:
+    """Return a weighted share with Clopper and Pearson's interval for the effective size."""
+    from scipy.stats import beta
+
+    value = min(float(weight @ y / weight.sum()), 1.0)
+    n = float(weight.sum() ** 2 / (weight @ weight))
+    k = value * n
+    low = float(beta.ppf(0.05, k, n - k + 1)) if k > 0 else 0.0
+    high = float(beta.ppf(0.95, k + 1, n - k)) if k < n else 1.0
+    return Estimate(value, low, high)
+
+
+def audited_hidden(
+    s: NDArray[np.int8],
+    scores: NDArray[np.floating[Any]],
+    cut: float,
+    answers: Answers,
+    *,
+    sampling: str = "one-sample",
+    label_bias: float | str = "typical",
+) -> AuditedHidden:
+    """Return what the answers of a review say about the unlabelled rows.
+
+    Parameters
+    ----------
+    s, scores, cut, sampling, label_bias
+        As in `hidden_positives`. The scores of answered rows must not rest on their answers.
+    answers : Answers
+        The answers.
+    """
+    value, low, high = (_inside(end) for end in answers.share)
+    known = KnownShare(value, low, high, bound=1.0, audited=True)
+    law = hidden_positives(s, scores, cut, known, sampling=sampling, label_bias=label_bias)
+    unlabelled = np.flatnonzero(s == 0)
+    rank = np.full(len(s), len(s), dtype=np.intp)
+    order = np.argsort(-np.asarray(scores, np.float64)[unlabelled], kind="stable")
+    rank[unlabelled[order]] = np.arange(len(unlabelled))
+    given = {name: getattr(law, name) for name in law.__dataclass_fields__}
+    return AuditedHidden(**given, answers=answers, _rank=rank[answers.rows])
+
+
+def hidden_positives(
+    s: NDArray[np.int8],
+    scores: NDArray[np.floating[Any]],
+    cut: float,
+    known: KnownShare,
+    *,
+    sampling: str = "one-sample",
+    label_bias: float | str = "typical",
+    law: LabelLaw = TYPICAL,
+) -> Hidden:
+    """Say what scored rows with PU labels tell about the positives among the unlabelled ones.
+
+    Parameters
+    ----------
+    s : ndarray of shape (n,)
+        PU labels: 1, 0, −1. Known negatives are no part of it.
+    scores : ndarray of shape (n,)
+        By a model that was not fitted to these rows.
+    cut : float
+        An unlabelled row is predicted positive if its score is greater.
+    known : KnownShare
+        What is known of the share of positives among the unlabelled rows.
+    sampling : {"one-sample", "two-sample"}
+        In two samples U holds positives of the kind that gets labelled too: r becomes
+        c a + (1 − c) r with a share c that is unknown.
+    label_bias : "typical" or float, default="typical"
+        "typical": the law. 1: labels at random. g > 1: no kind of positive is more than g times
+        rarer or commoner among the hidden than among the labelled ones.
+    law : LabelLaw
+        The law.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(4000) < 0.2
+    >>> s = (y & (rng.random(4000) < 0.5)).astype(np.int8)
+    >>> scores = rng.normal(2.0 * y)
+    >>> known = KnownShare(0.11, 0.08, 0.15, 0.2)
+    >>> found = hidden_positives(s, scores, 1.0, known).at_random  # they were, here
+    >>> truth = y[s == 0][np.argsort(-scores[s == 0])[:100]].mean()
+    >>> bool(found.top(100).low <= truth <= found.top(100).high)
+    True
+    """
+    bias = check_label_bias(label_bias, "hidden_positives")
+    labelled = np.asarray(scores)[s == 1].astype(np.float64)
+    unlabelled = np.sort(np.asarray(scores)[s == 0].astype(np.float64))
+    if not labelled.size or not unlabelled.size:
+        raise InputError("Hidden positives are judged by labelled and unlabelled rows.")
+    cuts = _grid(len(unlabelled))
+    rng = np.random.default_rng(0)
+    recall = _labelled_recall(labelled, unlabelled, cuts, rng)
+    normal = rng.standard_normal((3, _DRAWS))
+    flagged = int(np.sum(unlabelled > cut))
+    rows = len(unlabelled)
+    random = _Curves(cuts, _shares_at_random(known, normal[1]), recall)
+    at_random = HiddenPositives(1.0, rows, flagged, random, (random,))
+    middle = random if bias == 1 else _typical(random, known, normal, law, sampling, rng)
+    ends = (middle,) if bias in (1, "typical") else _bounded(random, known, float(bias))
+    return Hidden(bias, rows, flagged, middle, ends, at_random)
+
+
+def _grid(n: int) -> NDArray[np.float64]:
+    """Return shares of U, from none to all, dense where the first rows are."""
+    return np.unique(np.concatenate([[0.0], np.geomspace(1 / n, 1, _GRID), [1.0]]))
+
+
+def _labelled_recall(
+    labelled: NDArray[np.float64],
+    unlabelled: NDArray[np.float64],
+    cuts: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Draw what the recall of labelled rows may be, (draws, cuts): Bayes's bootstrap.
+
+    One more row counts with them that may lie anywhere in U: a recall of 12 in 12 is no recall
+    of 1.
+    """
+    n = len(unlabelled)
+    below = np.searchsorted(unlabelled, labelled, "left") + np.searchsorted(
+        unlabelled, labelled, "right"
+    )
+    above = 1 - below / (2 * n)  # the share of U above each labelled row, ties half
+    counts = np.histogram(above, bins=cuts)[0].astype(np.float64)
+    weights = rng.gamma(counts + np.diff(cuts), size=(_DRAWS, len(counts)))
+    total = weights.sum(axis=1, keepdims=True)
+    recall = np.minimum(np.cumsum(weights, axis=1) / total, 1)
+    return np.concatenate([np.zeros((_DRAWS, 1)), recall], axis=1)
+
+
+def _shares_at_random(known: KnownShare, normal: NDArray[np.float64]) -> NDArray[np.float64]:
+    if known.given:
+        return np.full(len(normal), known.value)
+    value, low, high = (_inside(end) for end in (known.value, known.low, known.high))
+    return np.clip(_two_piece(value, low, high, normal), known.least, known.most)
+
+
+def _typical(
+    random: _Curves,
+    known: KnownShare,
+    normal: NDArray[np.float64],
+    law: LabelLaw,
+    sampling: str,
+    rng: np.random.Generator,
+) -> _Curves:
+    likeness = np.clip(law.likeness + law.likeness_sd * normal[0], 0, 1)
+    if known.given or known.audited:
+        share = random.share.copy()
+    else:
+        middle, low, high = typical_share(known._replace(least=0.0, most=1.0), law)
+        mixed = law.correlation * normal[0] + np.sqrt(1 - law.correlation**2) * normal[1]
+        share = _truncated(middle, low, high, known.least, known.most, mixed)
+    inner = np.clip(random.cuts, _TINY, 1 - _TINY)
+    a = np.clip(random.recall, _TINY, 1 - _TINY)
+    z = (1 - likeness)[:, None] * ndtri(inner) + likeness[:, None] * ndtri(a)
+    recall = ndtr(z)
+    recall[:, 0], recall[:, -1] = 0, 1
+    if sampling == "two-sample":
+        alike = rng.random(len(share))[:, None]
+        recall = alike * random.recall + (1 - alike) * recall
+    lucky = slice(0, round(law.random * len(share)))
+    share[lucky], recall[lucky] = random.share[lucky], random.recall[lucky]
+    return _possible(replace(random, share=share, recall=recall))
+
+
+def typical_share(known: KnownShare, law: LabelLaw = TYPICAL) -> Estimate:
+    """Return the share of positives among the unlabelled rows, without looking at any score.
+
+    Parameters
+    ----------
+    known : KnownShare
+        What is known of it.
+    law : LabelLaw
+        The law.
+
+    Examples
+    --------
+    >>> typical_share(KnownShare(0.3, 0.3, 0.3, 0.3))
+    Estimate(value=0.3, low=0.3, high=0.3)
+    """
+    if known.given or known.audited:
+        return Estimate(known.value, known.low, known.high)
+    high = max(law.share_high, min(law.beyond * known.bound, 0.97))
+    odds = (1 - law.trust) * logit(law.share) + law.trust * logit(_inside(known.value))
+    middle = float(np.clip(expit(odds), 1.2 * law.share_low, 0.9 * high))
+    ends = (min(max(end, known.least), known.most) for end in (middle, law.share_low, high))
+    return Estimate(*ends)
+
+
+def _possible(curves: _Curves) -> _Curves:
+    """Cut recalls off where more rows would be positive, or negative, than there are."""
+    q, h = curves.cuts, np.maximum(curves.share, _TINY)[:, None]
+    recall = np.minimum(curves.recall, q / h)
+    return replace(curves, recall=np.maximum(recall, 1 - (1 - q) / h))
+
+
+def _bounded(random: _Curves, known: KnownShare, g: float) -> tuple[_Curves, ...]:
+    """Return the corners if the density ratio of hidden to labelled positives is in [1/g, g].
+
+    With a share a of the labelled rows above a cut, that of the hidden ones is at least
+    max(a/g, 1 − g(1 − a)) and at most min(g a, 1 − (1 − a)/g); both are reached, by one density
+    for all cuts each. The share of positives moves by at most g, either way. A large share allows
+    less extreme recalls, so that each end of one goes with each end of the other.
+    """
+    a = random.recall
+    recalls = np.maximum(a / g, 1 - g * (1 - a)), np.minimum(g * a, 1 - (1 - a) / g)
+    shares: tuple[NDArray[np.float64], ...] = (random.share,)
+    if not (known.given or known.audited):
+        most = min(known.most, 1 - _TINY)
+        shares = tuple(np.clip(random.share * by, known.least, most) for by in (1 / g, g))
+    return tuple(
+        _possible(replace(random, share=share, recall=recall))
+        for share in shares
+        for recall in recalls
+    )
+
+
+def _two_piece(
+    middle: float, low: float, high: float, normal: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Draw shares whose log-odds are normal on either side of the median."""
+    m = logit(middle)
+    below, above = (m - logit(low)) / _Z, (logit(high) - m) / _Z
+    return np.asarray(expit(m + np.where(normal < 0, below, above) * normal))
+
+
+def _truncated(
+    middle: float, low: float, high: float, least: float, most: float, normal: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Draw like `_two_piece`, inside of hard limits.
+
+    Limits that leave next to nothing of the law contradict it: any log-odds between them are then
+    as likely as others, and not those next to the law.
+    """
+    if least <= 0 and most >= 1:
+        return _two_piece(middle, low, high, normal)
+    m = logit(middle)
+    below, above = max((m - logit(low)) / _Z, _TINY), max((logit(high) - m) / _Z, _TINY)
+    ends = [logit(_inside(end)) - m for end in (least, most)]
+    first, last = (ndtr(end / (below if end < 0 else above)) for end in ends)
+    if last - first < _LEFT:
+        between = ends[0] + (ends[1] - ends[0]) * ndtr(normal)
+        return np.asarray(np.clip(expit(m + between), least, most))
+    inside = np.clip(first + (last - first) * ndtr(normal), _TINY, 1 - _TINY)
+    return np.clip(_two_piece(middle, low, high, ndtri(inside)), least, most)
+
+
+def _inside(share: float) -> float:
+    return float(np.clip(share, 1e-4, 1 - 1e-4))
