@@ -87,6 +87,7 @@ TORCH_TESTS = frozenset(
         "nnpu.risk_kinds.KLRisk",
         "nnpu.risk_kinds.NonNegativePNURisk",
         "nnpu.risk_kinds.PNURisk",
+        "test_a_network_is_judged_by_rows_set_aside",
         "test_a_reader_that_is_left_early_does_not_abort_the_process",
         "test_a_table_model_of_0_1_0_keeps_its_predictions",  # a network
         "test_a_table_model_of_0_2_0_keeps_its_predictions[images]",
@@ -98,6 +99,7 @@ TORCH_TESTS = frozenset(
         "test_images_have_no_groups",
         "test_nothing_imports_what_only_posix_has",
         "test_tensors_and_arrays_agree",
+        "test_the_graph_of_a_folder_scores_the_rows_of_a_table[network]",
         "test_there_are_at_most_16_parameters_and_they_share_names_with_the_network",
     }
 )
