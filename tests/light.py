@@ -91,7 +91,9 @@ TORCH_TESTS = frozenset(
         "test_a_reader_that_is_left_early_does_not_abort_the_process",
         "test_a_table_model_of_0_1_0_keeps_its_predictions",  # a network
         "test_a_table_model_of_0_2_0_keeps_its_predictions[images]",
+        "test_a_table_model_of_0_2_0_keeps_its_scores_and_uses_the_labels[images]",
         "test_a_table_model_of_0_2_0_keeps_its_predictions[network]",
+        "test_a_table_model_of_0_2_0_keeps_its_scores_and_uses_the_labels[network]",
         "test_blocks_become_one_matrix_whose_arrays_stay_on_disk",
         "test_every_public_name_can_be_had_from_the_package",
         "test_every_target_reads_what_it_starts_from_and_parts_of_it[model]",
