@@ -410,8 +410,9 @@ priors = [model.prior_ for model in models]
 warnings.simplefilter("ignore")
 models[0].save(name)
 random.seed(0)
-seen, aside = set(), 0
-for _ in range(60):
+seen, aside, kills = set(), 0, 0
+while kills < 60 or (len(seen) < 2 and kills < 1000):  # a busy machine gives a child little time
+    kills += 1
     child = os.fork()
     while child == 0:
         for model in models:
