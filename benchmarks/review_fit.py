@@ -49,7 +49,7 @@ class Watched(EnsemblePU):
 
     def _finish(self, log_odds, s):
         super()._finish(log_odds, s)
-        self.out_of_fold_ = self.calibration_(log_odds)
+        self.probability_ = self.calibration_(log_odds)
 
 
 def oracle(table, x, y, test):
@@ -91,7 +91,7 @@ def split(name, seed):
         return system, model.prior_, right, auc, found
 
     base = Watched(**options).fit(x, s)
-    p = base.out_of_fold_[of_u]
+    p = base.probability_[of_u]
     found = draw(p, FIRST, purpose="finding", random_state=seed)
     yield row("estimated", base, y[found.rows].mean())
     for member, scores in base.member_scores_.items():
