@@ -192,3 +192,26 @@ def test_scorer_negates_the_risk_and_reads_the_estimators_prior():
     recoded = LogisticRegression(class_weight="balanced").fit(x[:, None], 2 * s - 1)
     scorer = metrics.make_pu_scorer(metrics.pu_accuracy, prior=0.4)
     assert scorer(recoded, x[:, None], 2 * s - 1) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", sorted(metrics.METRICS))
+def test_a_scorer_takes_a_fold_with_more_labels_than_the_estimators_prior_allows(name):
+    """Half of the rows are labelled, prior_ is 0.3: the error named a parameter nobody gave."""
+    x, s = np.linspace(-2, 2, 40)[:, None], np.repeat([0, 1], 20)
+    model = LogisticRegression().fit(x, s)
+    model.prior_, model.sampling = 0.3, "one-sample"
+    found = metrics.SCORERS[name](model, x, s)
+    model.prior_ = 21 / 40  # one hidden positive, the least that these labels allow
+    assert found == metrics.SCORERS[name](model, x, s)
+    with pytest.raises(ValueError, match="prior"):  # but a prior that was given is not changed
+        metrics.make_pu_scorer(name, prior=0.3)(model, x, s)
+
+
+def test_a_contradiction_never_names_a_bound_that_is_no_share():
+    """It said: a precision of 1.77, read it as at least -1.20."""
+    said = metrics.contradiction("pu_precision", 1.77, -1.2, 4.7)
+    assert said == "A precision of 1.77 is impossible: so few rows say nothing about it."
+    said = metrics.contradiction("pu_accuracy", -0.2, -0.9, 1.4)
+    assert said == "An accuracy of -0.20 is impossible: so few rows say nothing about it."
+    assert metrics.contradiction("pu_f1", 1.1, 0.8, 1.4).endswith("read it as at least 0.80.")
+    assert metrics.contradiction("pu_f1", 1.1, 0.8, 1.4).startswith("An F1 of 1.10")

@@ -288,3 +288,20 @@ def test_infinite_values_of_both_signs_are_refused_without_a_warning():
     x_u[4, :2] = np.inf, -np.inf
     with np.errstate(all="raise"), pytest.raises(ValueError, match="x_u contains infinity"):
         estimate_prior(x_p, x_u)
+
+
+@pytest.mark.parametrize(
+    ("labels", "share", "distance"),
+    [(10, 0.02, 3.0), (20, 0.3, 3.0), (40, 0.02, 1.5), (40, 0.02, 3.0), (80, 0.05, 1.5)],
+)
+def test_few_labels_or_rare_positives_are_not_identified(labels, share, distance):
+    """Intervals such as .03 to .21 were called identified, and missed .02."""
+    rng = np.random.default_rng([0, int(share * 1000), int(distance * 10), labels])
+    y = rng.random(3000) < share
+    x = rng.normal(size=(3000, 5))
+    x[:, 0] += distance * y
+    s = np.zeros(3000, dtype=bool)
+    s[rng.choice(np.flatnonzero(y), min(labels, y.sum() - 5), replace=False)] = True
+    found = estimate_prior(x[s], x[~s], sampling="one-sample", random_state=0)
+    assert not found.identified
+    assert "Not identified" in found.message

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from nnpu.estimators._sensitivity import sensitivity
     from nnpu.objective import PULoss
     from nnpu.prior import PriorEstimate, estimate_prior, scar_test
-    from nnpu.table import TablePU, load
+    from nnpu.table import ScorePU, TablePU, load
 
 __version__ = "0.2.0"
 
@@ -49,6 +49,7 @@ __all__ = [
     "PULoss",
     "PUWrapper",
     "PriorEstimate",
+    "ScorePU",
     "TablePU",
     "boosting",
     "data",
@@ -72,7 +73,7 @@ _NAMES = {  # by the room that has them
     "sensitivity",
     "objective": "PULoss",
     "prior": "PriorEstimate estimate_prior scar_test",
-    "table": "TablePU load",
+    "table": "ScorePU TablePU load",
 }
 _HOME = {name: room for room, names in _NAMES.items() for name in names.split()}
 

@@ -12,13 +12,32 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import TextIO
 
-__all__ = ["fitted", "has_colours", "in_notebook", "is_live", "say", "status"]
+__all__ = [
+    "fitted",
+    "has_colours",
+    "how_many",
+    "in_notebook",
+    "is_live",
+    "say",
+    "status",
+    "visible",
+]
 
 WIDTH = 80
 _BOLD, _WARNING, _PLAIN = "\x1b[1m", "\x1b[1;33m", "\x1b[0m"
 _HEAD = re.compile(r"^[A-Z][a-z]+(?: [a-z]+)?:(?= |$)")  # "Report: model/report.html"
 _COPIED = re.compile(r"^(?:Model|Report|Picture|Again|Files): ")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline
 _ALARM = re.compile(r"^(?:Note|[A-Z ]{12,}):")  # "THE SHARE OF POSITIVES IS NOT KNOWN: ..."
+
+
+def how_many(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is one.
+
+    >>> how_many(1, "cell"), how_many(1200, "row")
+    ('1 cell', '1,200 rows')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def say(*lines: str, err: bool = False) -> None:
@@ -33,11 +52,22 @@ def say(*lines: str, err: bool = False) -> None:
     """
     status("")
     stream = sys.stderr if err else sys.stdout
-    text = "\n".join(fitted(line) for line in lines)
+    text = "\n".join(fitted(visible(line)) for line in lines)
     try:
         print(coloured(text) if has_colours(stream) else text, file=stream, flush=True)
     except BrokenPipeError:  # the work is not lost for that
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def visible(text: str) -> str:
+    r"""Return text with control characters escaped: a column's name must not command a terminal.
+
+    Examples
+    --------
+    >>> print(visible("age\x1b[31m"))
+    age\x1b[31m
+    """
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def status(text: str) -> None:
@@ -52,6 +82,7 @@ def status(text: str) -> None:
     if not (text or _shown) or not is_live(sys.stderr):
         return
     width = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns) - 1
+    text = visible(text)
     line = text if len(text) <= width else text[: width - 3] + "..."
     print(f"\r{line:{len(_shown)}}\r{line}", end="", file=sys.stderr, flush=True)
     _shown = line

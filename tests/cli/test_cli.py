@@ -13,7 +13,7 @@ import nnpu
 from nnpu import cli
 from nnpu.parameters import InputError, ParameterError
 
-CONTRACT = ["demo", "fit", "predict", "evaluate", "prior", "review", "export", "plan"]
+CONTRACT = ["demo", "fit", "predict", "evaluate", "prior", "review", "columns", "export", "plan"]
 
 
 def status_of(arguments):

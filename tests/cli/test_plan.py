@@ -39,6 +39,16 @@ def test_an_estimate_gets_its_interval_cut_off_at_zero():
     assert (low, high) == pytest.approx((0.3635, 0.6365), abs=1e-4)
 
 
+def test_a_prior_may_be_a_percentage_and_a_range_has_the_form_of_the_other_commands(capsys):
+    rest = ["--n-p", "100", "--n-u", "1000", "--json"]
+    said = []
+    for prior in ("0.3", "30%", "0.3:0.4", "0.3-0.4", "30%-40%"):
+        main(["plan", "--prior", prior, *rest])
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1]
+    assert said[2] == said[3] == said[4] != said[0]
+
+
 def test_a_range_of_priors_says_what_it_costs():
     text = run(
         "plan", "--prior", "0.3:0.4", "--n-p", "100", "--n-u", "1000", "--half-width", "0.04"

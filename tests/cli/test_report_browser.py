@@ -40,7 +40,7 @@ def fitted(tmp_path_factory):
     s = read_label_cells(batch.columns["s"], "s", str(data)).codes
     held_out = PUStratifiedKFold(5, random_state=0).assign(s) == 0
     x = nnpu.load(out).columns_.transform(batch)
-    return out, s[held_out], nnpu.load(out).decision_function(x[held_out])
+    return out, s[held_out], nnpu.load(out).classifier_.decision_function(x[held_out])
 
 
 @pytest.fixture(scope="module")
@@ -260,6 +260,7 @@ def test_a_column_name_is_text_whatever_it_says(page):
 @pytest.mark.parametrize("width", [320, 390, 768])
 def test_no_screen_needs_to_be_scrolled_sideways(page, width):
     emulate(page, width=width)
+    page.execute_script("document.querySelectorAll('details').forEach((each) => each.open = true)")
     wide = page.execute_script("return document.documentElement.scrollWidth")
     assert wide <= width
     left_over = page.execute_script(
@@ -267,6 +268,11 @@ def test_no_screen_needs_to_be_scrolled_sideways(page, width):
         ".filter((e) => e.getBoundingClientRect().right > innerWidth).length"
     )
     assert left_over == 0
+    cut_off = page.execute_script(
+        "return [...document.querySelectorAll('.wide')]"
+        ".filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.ariaLabel)"
+    )
+    assert cut_off == [] or width < 390
 
 
 def test_paper_is_white_and_has_no_buttons(page):

@@ -251,3 +251,77 @@ def test_the_reasons_of_a_text_are_its_words(tmp_path, capsys):
             assert word in row["note"].split()
             if word in topics[True] + topics[False]:
                 assert sign == ("+" if word in topics[True] else "-")
+
+
+def answered(path, truth):
+    """Fill in a sheet of a review down the list."""
+    fill(path, truth)
+    return path
+
+
+def test_a_review_down_the_list_is_kept_in_a_folder(fitted, tmp_path, capsys):
+    """Rounds to a certificate: no labelled row is asked, no row twice, and it is right."""
+    folder, truth, labelled = fitted
+    kept, asked, said = tmp_path / "r", [], {"certificate": {"issued": False}}
+    while not said["certificate"]["issued"]:
+        sheet = tmp_path / f"{len(asked)}.csv"
+        review(folder, "--folder", kept, "--next", 60, "--until", "recall=0.7", "--out", sheet)
+        asked += [row["id"] for row in rows_of(sheet)]
+        assert {row["look"] for row in rows_of(sheet)} <= {"list", "random"}
+        answered(sheet, truth)
+        capsys.readouterr()
+        told = ("--answers", sheet, "--until", "recall=0.7", "--json")
+        review(folder, "--folder", kept, *told)
+        said = json.loads(capsys.readouterr().out)
+    assert len(set(asked)) == len(asked)
+    assert not set(asked) & labelled
+    hidden = {name for name, y in truth.items() if y} - labelled
+    found = hidden & set(asked)
+    assert said["found"] == len(found) >= 0.7 * len(hidden)
+    assert said["left"]["low"] <= len(hidden) - len(found) <= said["left"]["high"]
+    review(folder, "--folder", kept, "--next", 5, "--until", "recall=0.7", "--out", tmp_path / "x")
+    assert "At least 70% of the positives are found" in capsys.readouterr().out
+    assert not (tmp_path / "x").exists()
+
+
+def test_two_people_and_rows_that_wait(fitted, tmp_path, capsys):
+    folder, truth, _ = fitted
+    kept, sheet, again = tmp_path / "r", tmp_path / "a.csv", tmp_path / "b.csv"
+    review(folder, "--folder", kept, "--next", 10, "--out", sheet, "--by", "anna")
+    review(folder, "--folder", kept, "--waiting", "--out", again)
+    assert {row["id"] for row in rows_of(sheet)} == {row["id"] for row in rows_of(again)}
+    review(folder, "--folder", kept, "--answers", answered(sheet, truth), "--by", "anna")
+    review(folder, "--folder", kept, "--answers", sheet, "--by", "anna")  # twice does no harm
+    first = rows_of(sheet)[0]["id"]
+    review_by_ben = answered(again, {**truth, first: not truth[first]})
+    capsys.readouterr()
+    review(folder, "--folder", kept, "--answers", review_by_ben, "--by", "ben", "--status")
+    said = capsys.readouterr().out
+    assert "10 of" in said
+    assert "Reviewers differ on 1 rows" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--next", "5"], "--next needs --folder"),
+        (["--status"], "--status needs --folder"),
+        (["--folder", "{r}"], "Nothing to do"),
+        (["--folder", "{r}", "--next", "5"], "together with --out"),
+        (["--folder", "{r}", "--status", "--top", "5"], "--top does not go with --folder"),
+        (["--folder", "{r}", "--status", "--until", "0.9"], "write recall=0.9"),
+        (["--folder", "{there}", "--status"], "not an empty folder"),
+        (["--folder", "{r}", "--answers", "{table}"], "not a sheet"),
+    ],
+)
+def test_a_review_down_the_list_refuses(arguments, words, fitted, tmp_path, capsys):
+    folder, *_ = fitted
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "thesis.tex").write_text("...")
+    places = {"r": tmp_path / "r", "there": tmp_path / "there", "table": folder / "table.csv"}
+    with pytest.raises(SystemExit) as stopped:
+        review(folder, *(argument.format(**places) for argument in arguments))
+    assert stopped.value.code == 2
+    error = capsys.readouterr().err
+    assert words in " ".join(error.split())
+    assert "Traceback" not in error

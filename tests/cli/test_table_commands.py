@@ -382,3 +382,45 @@ def test_verbose_says_when_each_phase_ended(tmp_path, people, capsys):
     assert seconds == sorted(seconds)
     phases = [line.split("] ")[1].split(":")[0].split()[0] for line in lines]
     assert phases == ["Sampling", "Read", "Rows", "Training", "Labels", "Judged", "Next"]
+
+
+@pytest.fixture
+def pair(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.random(200) < 0.4
+    files = {"p.csv": rng.normal(3, 1, 60), "u.csv": rng.normal(3.0 * y, 1)}
+    for name, sizes in files.items():
+        (tmp_path / name).write_text("\n".join(["size", *map(repr, sizes.tolist())]))
+    return ["--positives", str(tmp_path / "p.csv"), "--unlabelled", str(tmp_path / "u.csv")]
+
+
+def test_two_tables_need_no_label(pair, tmp_path, capsys):
+    out = tmp_path / "model"
+    main(["fit", *pair, "--out", str(out), "--model", "linear", "--prior", "0.4"])
+    assert "Sampling: two-sample" in capsys.readouterr().out
+    expected = nnpu.TablePU(0.4, model="linear").fit_two(pair[1], pair[3])
+    scores = nnpu.load(out).decision_function(pair[3])
+    assert np.array_equal(scores, expected.decision_function(pair[3]))
+    main(["fit", "--config", str(out / "run.toml"), "--out", str(tmp_path / "again")])
+    assert np.array_equal(nnpu.load(tmp_path / "again").decision_function(pair[3]), scores)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (lambda p: [*p, p[1]], "DATA does not go with --positives"),
+        (lambda p: p[:2], "--unlabelled is missing"),
+        (lambda p: p[2:], "--positives is missing"),
+        (lambda p: [*p, "--label", "known"], "--label does not go with"),
+        (lambda p: [*p, "--images", "file"], "--images does not go with"),
+        (lambda p: [*p, "--answers", p[1]], "--answers does not go with"),
+        (lambda p: [*p, "--sampling", "one-sample"], "Two tables are two samples"),
+        (lambda p: [p[1]], "Missing option '--label'"),
+        (lambda p: ["--label", "known"], "Missing argument 'DATA'"),
+    ],
+)
+def test_two_tables_with_options_that_make_no_sense(pair, capsys, options, words):
+    with pytest.raises(SystemExit) as stopped:
+        main(["fit", *options(pair)])
+    assert stopped.value.code == 2
+    assert words in capsys.readouterr().err

@@ -11,7 +11,7 @@ import pytest
 from nnpu.cli import _COMMANDS, cli
 
 SOURCE = Path(importlib.util.find_spec("nnpu").origin).parent
-THIN = ("fit", "predict", "evaluate", "prior", "review", "export")
+THIN = ("fit", "predict", "evaluate", "prior", "review", "columns", "export")
 COMPUTING = {"abs", "float", "int", "len", "max", "min", "round", "sorted", "sum"}
 
 

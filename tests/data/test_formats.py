@@ -8,6 +8,7 @@ import io
 import json
 import subprocess
 import sys
+import tracemalloc
 from datetime import datetime
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pyarrow.ipc
 import pytest
 
 from nnpu.data.streams import read_rows
+from nnpu.data.tables import read_table
 from nnpu.parameters import InputError, ParameterError
 
 
@@ -82,7 +84,7 @@ def test_the_first_line_of_a_spreadsheet_may_name_the_separator(tmp_path):
     (tmp_path / "t.csv").write_text("sep=|\na|b\n1,5|2;5\n")
     assert read_rows(tmp_path / "t.csv").columns["a"].to_pylist() == ["1,5"]
     (tmp_path / "t.csv").write_text("sep=|\na|b\n1|2\n3\n")
-    with pytest.raises(InputError, match="line 4: 1 cells instead of 2"):
+    with pytest.raises(InputError, match="line 4: 1 cell instead of 2"):
         read_rows(tmp_path / "t.csv")
 
 
@@ -156,13 +158,20 @@ def test_feather_and_arrow_files_are_tables(tmp_path, form):
         read_rows(path)
 
 
-def test_the_first_sheet_of_a_workbook_is_a_table(tmp_path):
+@pytest.mark.parametrize(("name", "text"), [("t.json", "["), ("t.jsonl", '{"a":')])
+def test_json_that_is_nested_too_deeply_is_refused_in_one_line(tmp_path, name, text):
+    (tmp_path / name).write_text(text * 100_000)
+    with pytest.raises(InputError, match=r"line 1: not JSON \("):
+        read_rows(tmp_path / name)
+
+
+def test_a_sheet_of_a_workbook_is_a_table(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     day = datetime(2024, 1, 3)
     for row in [["age", "name", "when", None], [31, "a", day, None], [None, 7, day, None], [2.5]]:
         book.active.append(row)
-    book.create_sheet("other").append(["no"])
+    book.create_sheet("empty")
     book.save(tmp_path / "t.xlsx")
     batch = read_rows(tmp_path / "t.xlsx")
     assert batch.columns["age"].to_pylist() == [31, None, 2.5]
@@ -172,6 +181,53 @@ def test_the_first_sheet_of_a_workbook_is_a_table(tmp_path):
     (tmp_path / "t.xlsx").write_bytes(b"PK not really")
     with pytest.raises(InputError, match=r"is not an \.xlsx workbook"):
         read_rows(tmp_path / "t.xlsx")
+
+
+def test_a_workbook_with_data_on_two_sheets_needs_the_name_of_one(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book, path = openpyxl.Workbook(), tmp_path / "t.xlsx"
+    for sheet, age in ((book.active, 31), (book.create_sheet("2024"), 45)):
+        sheet.append(["age"])
+        sheet.append([age])
+    book.save(path)
+    with pytest.raises(InputError, match=r"data on 2 sheets \('Sheet', '2024'\).*--sheet NAME"):
+        read_rows(path)
+    assert read_rows(path, sheet="2024").columns["age"].to_pylist() == [45]
+    assert read_table(path, sheet="Sheet").columns["age"].tolist() == [31]
+    with pytest.raises(InputError, match=r"no sheet 'old'; it has 'Sheet', '2024'"):
+        read_rows(path, sheet="old")
+
+
+def test_a_blank_row_between_others_of_a_sheet_is_a_row(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book, path = openpyxl.Workbook(), tmp_path / "t.xlsx"
+    for row in [[None], ["age", "town"], [31, "a"], [None, None], [45, " "], [None, "b"], [" "]]:
+        book.active.append(row)
+    book.save(path)
+    batch = read_rows(path)
+    assert batch.columns["age"].to_pylist() == [31, None, 45, None]
+    assert batch.columns["town"].to_pylist() == ["a", None, None, "b"]
+    assert batch.read_as == "1 blank row is a row without values"
+
+
+def test_a_space_in_the_last_cell_of_a_sheet_takes_no_memory(tmp_path):
+    """17 billion cells lie before it; a list of the rows alone took gigabytes."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book, path = openpyxl.Workbook(), tmp_path / "t.xlsx"
+    for row in [["age"], [31], [45]]:
+        book.active.append(row)
+    book.active["XFD1048576"] = " "
+    book.save(path)
+    tracemalloc.start()
+    try:
+        assert read_rows(path).columns["age"].to_pylist() == [31, 45]
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
+    book.active["XFD1048576"] = "x"
+    book.save(path)
+    with pytest.raises(InputError, match=r"1,048,572 rows before row 1,048,576 .* are blank"):
+        read_rows(path)
 
 
 def test_without_openpyxl_the_extra_is_named(tmp_path, monkeypatch):

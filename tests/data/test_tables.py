@@ -57,7 +57,7 @@ def test_columns_named_by_number_as_pandas_does_are_names(tmp_path: Path) -> Non
         (b"\n\n", "is empty"),
         (b"a,b\n", "has no rows"),
         (b"1,2.5\n3,4\n", "first line holds numbers; add a header"),
-        (b"a,b\n1,2\n3\n", "line 3: 1 cells instead of 2"),
+        (b"a,b\n1,2\n3\n", "line 3: 1 cell instead of 2"),
         (b"a,b\n1,2\n\n3,4\n", "line 3 is blank; remove it"),
         (b'a,b\n1,2\n3,"4\n5,6\n', "line 3: a quote .* is opened and not closed"),
         (b"a,b\n1,2\n3,4,5\n", "line 3: 3 cells instead of 2"),
@@ -77,7 +77,7 @@ def test_another_encoding_and_ragged_rows_are_found_far_into_the_file(tmp_path: 
     assert read_table(path).columns["b"][-1] == "café"
     with pytest.raises(InputError, match="line 50002: not UTF-8"):
         read_table(path, encoding="utf-8")
-    with pytest.raises(InputError, match="line 50002: 1 cells instead of 2"):
+    with pytest.raises(InputError, match="line 50002: 1 cell instead of 2"):
         read_table(write(tmp_path, body + b"1\n"))
 
 

@@ -50,6 +50,7 @@ NOT_FOR_TABLES = {
     "check_supervised_y_2d": "a column of labels is taken as it is",
     "check_fit2d_1sample": "its message counts labelled and unlabelled rows",
     "check_fit2d_predict1d": "its message says that a table has two dimensions",
+    "check_transformer_data_not_an_array": "a table, an array or a path is needed",
     "check_requires_y_none": "its message says what labels are",
 }
 

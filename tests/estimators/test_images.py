@@ -14,9 +14,11 @@ from PIL import Image
 import nnpu
 from nnpu import ImagePU
 from nnpu.calibration.soft_labels import positive_share, soft_labels
+from nnpu.data.rows import as_rows
 from nnpu.estimators import _image_network as network
+from nnpu.estimators import images as images_module
 from nnpu.estimators._image_rows import ImageFormat, equal_images, open_images
-from nnpu.estimators._image_stages import Folds, Stages, _Targets
+from nnpu.estimators._image_stages import Folds, Stages, _Targets, seconds_an_image
 from nnpu.parameters import InputError, ParameterError
 
 EPOCHS = 4
@@ -298,6 +300,9 @@ def test_another_type_or_shape_at_predict_is_refused(fitted, sample):
         ({"augment": 3}, "'augment'"),
         ({"epochs": 0}, "'epochs'"),
         ({"epochs": "many"}, "'epochs'"),
+        ({"minutes": 0}, "'minutes'"),
+        ({"minutes": "an hour"}, "'minutes'"),
+        ({"minutes": 5, "epochs": 3}, "'epochs' .*'auto' if 'minutes' is given"),
         ({"size": 8}, "'size'"),
         ({"size": (8, 0)}, "'size'"),
         ({"checkpoint": 3}, "'checkpoint'"),
@@ -323,6 +328,44 @@ def test_copies_of_few_images_are_learned_from_and_of_one_refused(sample):
         ImagePU(0.3, epochs=1, random_state=0).fit(images[[0, 239] * 40], np.repeat([1, 0], 40))
     with pytest.raises(InputError, match="images that differ"):
         ImagePU(0.3).fit(images[[0] * 40], np.repeat([1, 0], 20))
+
+
+def test_minutes_choose_network_and_passes(sample, monkeypatch, tmp_path):
+    """A clock that says what an image costs: the residual network only if there is time for it."""
+    costs = iter([1e-3, 4e-3, 1e-3, 4e-3])
+    monkeypatch.setattr(images_module, "seconds_an_image", lambda *_: next(costs))
+    images, s = sample
+    plenty = ImagePU(0.3, minutes=0.6, random_state=0).fit(images, s)  # 36 s, 0.96 s a pass
+    assert plenty.module_.residual
+    assert [sum(row["stage"] == stage for row in plenty.history_) for stage in (2, 3)] == [17, 17]
+    plenty.save(tmp_path / "m")
+    again = nnpu.load(tmp_path / "m")
+    assert again.module_.residual
+    np.testing.assert_array_equal(again.decision_function(images), plenty.decision_function(images))
+    few = ImagePU(0.3, minutes=0.03, random_state=0).fit(images, s)
+    assert not few.module_.residual
+    assert len(few.history_) == 2 * 3
+
+
+def test_a_resumed_fit_keeps_the_passes_that_its_minutes_gave(sample, tmp_path, monkeypatch):
+    images, s = sample
+    folder = tmp_path / "checkpoints"
+    plan = {"batch_size": 32, "apart": 1, "first": 2, "second": 2, "residual": False}
+    folder.mkdir()
+    (folder / "plan.json").write_text(json.dumps(plan))
+    clf = ImagePU(0.3, minutes=60, checkpoint=folder, random_state=0).fit(images, s)
+    assert len(clf.history_) == 4
+    assert not folder.exists()
+    folder.mkdir()
+    (folder / "plan.json").write_text('{"first": 0}')
+    with pytest.raises(InputError, match=r"plan\.json is damaged"):
+        ImagePU(0.3, minutes=60, checkpoint=folder, random_state=0).fit(images, s)
+    assert (folder / "plan.json").exists()
+
+
+def test_an_image_costs_time(sample):
+    cost = seconds_an_image(network.ImageNet((1, 8, 8)), as_rows(torch.rand(40, 1, 8, 8)), 32)
+    assert cost > 0
 
 
 def test_an_augmentation_that_changes_the_shape_is_refused(sample):

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from nnpu import EnsemblePU, LinearPU
-from nnpu.estimators.evaluation import evaluate
+from nnpu.estimators.evaluation import evaluate, labelled_share, unlabelled_cut
+from nnpu.hidden import Estimate
 from nnpu.report.html import render
+from nnpu.report.html.answers import importance_section
+from nnpu.report.html.markup import floor_percent
 from nnpu.report.model_page import model_page
 
 
@@ -44,12 +47,101 @@ def test_models_are_listed_by_weight_and_one_that_was_not_tried_has_no_figure(ro
     assert untried
     found = evaluate(clf, s[1::2], clf.decision_function(x[1::2]))
     text = render(model_page(clf, found, title="Report"))
-    table = text[text.index("Models that were tried") :]
-    table = table[: table.index("</table>")]
-    together, *cells = [
-        re.findall(r"<t[dh][^>]*>([^<]*)<", line) for line in table.split("<tr>")[2:]
-    ]
+    together, *cells = lines_of(text, "<caption>Models in use")
     assert together[0] == "all together"
     weights = [float(line[1]) for line in cells]
     assert weights == sorted(weights, reverse=True)
-    assert {line[0] for line in cells if line[2] == "–"} == set(untried)  # noqa: RUF001
+    assert min(weights) > 0
+    assert sum(weights) == pytest.approx(1, abs=0.02)
+    unused = lines_of(text, "<caption>Models that are not in use")
+    assert f"<details><summary>Models that are not in use ({len(unused)})" in text
+    assert {line[0] for line in [*cells, *unused]} == {each["name"] for each in clf.members_}
+    assert {line[0] for line in unused if line[1] == "–"} == set(untried)  # noqa: RUF001
+    assert all(line[-1] for line in unused)  # each says why
+
+
+def lines_of(text, caption):
+    """Return the cells of a table of a page, a list for each line."""
+    table = text[text.index(caption) :]
+    lines = table[: table.index("</table>")].split("<tr>")[2:]
+    return [re.findall(r"<t[dh][^>]*>([^<]*)<", line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [
+        (Estimate(0.17, 0.018, 0.354), ("2 to 35\u00a0%", "best guess 17\u00a0%")),
+        (Estimate(0.05, 0.046, 0.054), ("4.6 to 5.4\u00a0%", "best guess 5.0\u00a0%")),
+        (Estimate(0.002, 0.001, 0.004), ("0.10 to 0.40\u00a0%", "best guess 0.20\u00a0%")),
+        (Estimate(0.2, 0.2, 0.2), ("20.0\u00a0%", "by the share given")),
+    ],
+)
+def test_the_tile_of_the_share_shows_its_range(rows, share, words, monkeypatch):
+    x, s = rows
+    clf = LinearPU(0.4, sampling="one-sample").fit(x, s)
+    found = evaluate(clf, s, clf.decision_function(x))
+    monkeypatch.setattr(type(found.hidden), "share", share)
+    text = render(model_page(clf, found, title="Report"))
+    figure, remark = words
+    tile = f'<dd>{figure}</dd><dd class="interval">{remark}</dd></div>'
+    assert f'<div class="tile"><dt>Positive among unlabelled</dt>{tile}' in text
+
+
+def test_a_page_says_how_many_unlabelled_rows_are_predicted_positive_once(rows):
+    """The tile and the sentence count the same rows, by the same cut."""
+    x, s = rows
+    clf = LinearPU(0.4, sampling="one-sample").fit(x, s)
+    found = evaluate(clf, s, clf.decision_function(x))
+    n, of = found.hidden.flagged, found.hidden.rows
+    assert found.flagged != n  # labelled rows are among these, by another cut
+    text = render(model_page(clf, found, title="Report"))
+    assert f"It predicts {n} of {of} unlabelled rows to be positive." in text
+    tile = f'<dd>{n}</dd><dd class="interval">of {of} unlabelled</dd>'
+    assert f"<dt>Predicted positive</dt>{tile}" in text
+
+
+def test_rows_far_from_the_threshold_are_not_called_near_it():
+    """Two clear groups and three rows between them: only these have probabilities near one half."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([1, 0], [200, 600])
+    x = np.where(y == 1, rng.normal(6, 0.5, 800), rng.normal(-6, 0.5, 800))
+    s = (y == 1) & (rng.random(800) < 0.5)
+    clf = LinearPU(0.25, sampling="one-sample").fit(x[:, None], s.astype(int))
+    scores = clf.decision_function(x[:, None])
+    between = np.flatnonzero(s == 0)[[5, 200, 500]]
+    cut = unlabelled_cut(clf, labelled_share(clf, s.astype(int)))
+    scores[between] = cut + np.array([-0.1, 0.0, 0.2], dtype=np.float32)
+    found = evaluate(clf, s.astype(int), scores).ranking
+    assert [row.name for row in found.near] == [f"row {i + 1:,}" for i in between[::-1]]
+    scores[between] = -9.0
+    found = evaluate(clf, s.astype(int), scores).ranking
+    assert found.near == ()
+    assert len(found.top) == 10
+
+
+def test_a_labelled_row_is_doubted_below_the_threshold_of_its_score(rows):
+    x, s = rows
+    clf = LinearPU(0.4, sampling="one-sample").fit(x, s)
+    scores = clf.decision_function(x)
+    found = evaluate(clf, s, scores)
+    cut = unlabelled_cut(clf, labelled_share(clf, s))
+    assert cut > clf.threshold_
+    below = np.sort(scores[(s == 1) & (scores <= clf.threshold_)])
+    assert [row.score for row in found.ranking.doubted] == pytest.approx(below[:10].tolist())
+    text = render(model_page(clf, found, title="Report"))
+    lowest = lines_of(text, "<caption>Labelled, but scored low")[0]
+    chance = float(clf.calibration_(below[:1])[0])  # a labelled row is not known to be unlabelled
+    assert lowest[2] == floor_percent(chance)
+
+
+def test_importance_is_in_points_of_the_auc():
+    text = str(
+        importance_section([("age", 0.521, 0.427, 0.615), ("town", -0.0001, -0.01, 0.02)]).body
+    )
+    assert "in points of 100 (chance is 50)" in text
+    (_, _, age), (_, _, town) = (
+        [re.sub("<.*?>", "", cell) for cell in re.findall(r"<t[dh].*?</t[dh]>", line)]
+        for line in text.split("<tr>")[2:]
+    )
+    assert age == "52.1 (42.7 to 61.5)"
+    assert town == "0.0 (\u22121.0 to 2.0)"

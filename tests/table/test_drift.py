@@ -67,12 +67,13 @@ CHANGES = [
 @pytest.mark.parametrize(("change", "line"), CHANGES)
 def test_a_column_that_left_the_training_is_named_in_one_line(model, tmp_path, change, line):
     table = change(rows(200, seed=7))
-    with pytest.warns(UserWarning, match=f"differ from the training rows in 1 column: {line}") as w:
+    with pytest.warns(UserWarning, match=f"differ from the training rows: {line}") as w:
         model.predict(table)
     assert "\n" not in str(w[0].message)
     found = model.evaluate(table, "known")
-    assert len(found.drift) == 1
-    assert found.drift[0] in str(found)
+    columns = [line for line in found.drift if not line.startswith("score: ")]
+    assert len(columns) == 1
+    assert all(line in str(found) for line in found.drift)
     assert found.to_json()["drift"] == list(found.drift)
     assert "What has changed since the fit" in model.report(found).save(tmp_path / "r").read_text()
     same = nnpu.load(model.save(tmp_path / "m"))
@@ -114,3 +115,45 @@ def test_a_summary_from_a_stranger_is_checked(seen):
     column = {"kind": "boolean", "name": "a", "missing": False, "seen": seen}
     with pytest.raises(InputError, match="cannot be understood"):
         plan_from_json([column])
+
+
+def numbers(n, seed, columns=6):
+    """Return Gaussian rows with a share of .3, and which are positive."""
+    rng = np.random.default_rng(seed)
+    positive = rng.random(n) < 0.3
+    frame = pd.DataFrame(rng.normal(size=(n, columns))).add_prefix("x")
+    return frame + 1.4 * positive[:, None], positive
+
+
+@pytest.fixture(scope="module")
+def gaussian():
+    frame, positive = numbers(1_500, 0)
+    known = np.where(positive & (np.random.default_rng(1).random(1_500) < 0.5), 1, 0)
+    return TablePU(0.3, model="linear").fit(frame, known)
+
+
+@pytest.mark.parametrize(
+    ("change", "flagged"),
+    [(lambda frame: frame + 0.8, "[4-9]. %"), (lambda frame: -frame, "[0-4] %")],
+    ids=["location", "sign"],
+)
+def test_scores_tell_what_no_column_does(gaussian, tmp_path, change, flagged):
+    frame, positive = numbers(1_000, 2)
+    right = (gaussian.predict(frame) == positive).mean()
+    assert right > 0.85
+    line = f"score: {flagged} of the rows are flagged, .* % in training; mean .*, was"
+    with pytest.warns(UserWarning, match=line):
+        wrong = (gaussian.predict(change(frame)) == positive).mean()
+    assert wrong < right - 0.15
+    same = nnpu.load(gaussian.save(tmp_path / "m"))
+    with pytest.warns(UserWarning, match=line):
+        same.predict_proba(change(frame))
+
+
+@pytest.mark.parametrize("seed", range(10, 30))
+def test_scores_of_the_same_kind_are_not_remarked_on(gaussian, seed):
+    frame, positive = numbers((30, 100, 1_000)[seed % 3], seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gaussian.predict(frame)
+        gaussian.predict(frame[~positive | (np.arange(len(frame)) % 2 == 0)])  # unlabelled rows

@@ -432,11 +432,74 @@ def test_a_table_with_more_labels_than_the_prior_allows_can_be_evaluated(model):
     more = more[y | (np.arange(N) % 3 == 0)]
     assert more["known"].mean() > model.prior_
     found = model.evaluate(more, "known")
-    assert "The share of positives cannot be 0.35 in these rows" in found.hidden.contradicted
-    assert not found.hidden.identified
+    assert found.prior_note.startswith("The share of positives is not that of the training, 0.35")
+    assert found.prior.value > more["known"].mean()
     assert found.hidden.share.high > 0
+    assert str(found).startswith(found.prior_note)
     assert json.dumps(found.to_json())
     assert str(found)
+
+
+@pytest.fixture(scope="module")
+def richer():
+    """Rows like those of `customers`, of which .7 are positive and a third of these labelled."""
+    table, y = customers(3 * N, seed=4, chance=1 / 3)
+    rng = np.random.default_rng(40)
+    kept = y | (rng.random(3 * N) < y.mean() / (1 - y.mean()) * 3 / 7)
+    return table[kept].reset_index(drop=True), y[kept]
+
+
+def test_a_share_that_the_rows_contradict_is_estimated_anew(model, richer):
+    """The training has .35 positives, these rows .7: precision was printed as if they had .35."""
+    table, y = richer
+    assert 0.65 < y.mean() < 0.75
+    found = model.evaluate(table, "known")
+    assert "estimated as" in found.prior_note
+    assert abs(found.prior.value - y.mean()) < 0.15
+    with pytest.warns(UserWarning, match="of the rows are flagged"):
+        scores = model.decision_function(table.drop(columns="known"))
+    truth = y[scores > model.classifier_.threshold_].mean()
+    assert found.precision.low - 0.03 < truth < found.precision.high + 0.03
+    assert found.to_json()["prior_note"] == found.prior_note
+    assert model.prior_ == 0.35  # evaluate changes nothing
+
+
+@pytest.mark.parametrize("seed", [5, 6, 7])
+def test_rows_of_the_same_population_keep_the_share_of_the_training(model, seed):
+    found = model.evaluate(customers(seed=seed)[0], "known")
+    assert found.prior_note == ""
+    assert found.prior == (0.35, 0.35, 0.35)
+
+
+def test_evaluate_takes_a_share_of_its_own(model, richer):
+    table = richer[0]
+    found = model.evaluate(table, "known", prior=0.7)
+    assert found.prior == (0.7, 0.7, 0.7)
+    assert found.prior_note == ""
+    limits = model.evaluate(table, "known", prior=(0.6, 0.8)).prior
+    assert 0.6 <= limits.low <= limits.value <= limits.high <= 0.8
+    estimated = model.evaluate(table, "known", prior="auto").prior
+    assert estimated.low < estimated.value < estimated.high
+    with pytest.raises(ParameterError, match=r"TablePU\.evaluate must be greater than the share"):
+        model.evaluate(table, "known", prior=0.05)
+    with pytest.raises(ParameterError, match=r"TablePU\.evaluate must be 'auto'"):
+        model.evaluate(table, "known", prior="half")
+
+
+def test_the_command_evaluates_with_a_share_of_its_own(model, richer, tmp_path, capsys):
+    richer[0].to_csv(tmp_path / "t.csv", index=False)
+    model.save(tmp_path / "m")
+    command = ["evaluate", str(tmp_path / "m"), str(tmp_path / "t.csv"), "--label", "known"]
+    for text, given in (("70%", 0.7), ("60%-80%", (0.6, 0.8)), ("auto", "auto")):
+        main([*command, "--prior", text, "--json"])
+        said = json.loads(capsys.readouterr().out)
+        found = model.evaluate(richer[0], "known", prior=given)
+        assert said["prior"]["value"] == pytest.approx(found.prior.value, abs=1e-6)
+    main(command)
+    assert "The share of positives is not that of the training" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main([*command, "--prior", "much"])
+    assert "'--prior' parameter of nnpu evaluate must be auto" in capsys.readouterr().err
 
 
 # --- the list --------------------------------------------------------------------------------

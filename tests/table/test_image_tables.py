@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import struct
+import zlib
 
 import numpy as np
 import pandas as pd
@@ -170,6 +172,18 @@ def test_a_folder_whose_columns_are_not_the_models_is_refused(model_dir, tmp_pat
     (copy / "SHA256SUMS").write_text("".join(sums))
     with pytest.raises(InputError, match="not those of the model"):
         nnpu.load(copy)
+
+
+def test_an_image_of_billions_of_pixels_is_refused_in_one_line(tmp_path):
+    """60,000 x 60,000 pixels by its header, which alone is read: width and height lead IHDR."""
+    stream = io.BytesIO()
+    Image.new("L", (8, 8)).save(stream, "PNG")
+    content = stream.getvalue()
+    header = b"IHDR" + struct.pack(">II", 60_000, 60_000) + content[24:29]
+    crc = struct.pack(">I", zlib.crc32(header))
+    (tmp_path / "big.png").write_bytes(content[:12] + header + crc + content[33:])
+    with pytest.raises(InputError, match=r"big\.png is not an image that can be read"):
+        ImagePU(prior=0.5).fit([tmp_path / "big.png"] * 4, [1, 1, 0, 0])
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4])

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
 import pytest
 
 from nnpu.parameters import InputError
+from nnpu.table.columns import fit_columns
 from nnpu.table.columns.guess import fit_column
 from nnpu.table.columns.numbers import decimal_mark, spelled_numbers
+from nnpu.table.reading import as_batch
 
 
 def column(cells, name="c", **options):
@@ -99,6 +103,80 @@ def test_points_between_thousands_are_known_by_the_numbers_below_a_thousand():
     assert values(column(cells), ["850", "1.235"]).tolist() == [850, 1235]
     decimals = [f"{number / 1000:.3f}" for number in range(1001, 1400, 7)]
     assert values(column(decimals), ["1.235"]).tolist() == [1.235]
+
+
+def test_three_decimals_that_may_be_thousands_are_stated():
+    remark = "'.' is read as the decimal mark; if it separates thousands, use --decimal ,"
+    salaries = ["45.000", "52.500", "61.000"]
+    assert values(column(salaries), ["45.000"]).tolist() == [45]
+    assert remark in column(salaries).told()
+    assert remark in column([*salaries, "850"]).told()  # too few to decide by
+    assert values(column([*salaries, "1.250.000"]), ["45.000"]).tolist() == [45_000]
+    assert values(column(salaries, decimal=","), ["45.000"]).tolist() == [45_000]
+    for proof in ("0.450", "45.5", "4500.125"):
+        assert "decimal mark" not in column([*salaries, proof]).told()
+    assert "decimal mark" not in column(salaries, decimal=".").told()
+
+
+def test_a_share_and_its_percent_are_one_number():
+    shares = column(["45.0%", "0.450", "12 %", "0.33"])
+    assert "are taken for shares: '45.0%' is read as 0.45" in shares.told()
+    found = values(shares, ["45.0%", "0.450", "12 percent", "(5%)", ".5"])
+    np.testing.assert_allclose(found, [0.45, 0.45, 0.12, -0.05, 0.5])
+    percent = column(["45.0%", "45", "12 %", "33.5"])
+    assert "are taken for percent: '45.0%' is read as 45" in percent.told()
+    assert values(percent, ["45.0%", "45"]).tolist() == [45, 45]
+    signed = column(["45.0%", "0.5%"])
+    assert values(signed, ["45.0%", "0.5%"]).tolist() == [45, 0.5]
+    assert "percent" not in signed.told()
+    assert values(column(pa.array([0.1, 0.9])), ["45%"]).tolist() == [0.45]
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us"), pa.date32(), pa.time64("us")])
+def test_dates_in_a_column_of_numbers_are_refused_in_one_line(kind):
+    cells = pa.array([1, 2], pa.int32() if kind == pa.date32() else pa.int64()).cast(kind)
+    with pytest.raises(InputError, match=r"^Column 'c' holds .* cells, not numbers\.$"):
+        column(["1.5", "2.5"]).read(cells)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_a_duration_is_its_seconds(unit):
+    scale = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}[unit]
+    cells = pa.array([1_234_567_891, 7, None], pa.duration(unit))
+    found = values(column(cells), cells)
+    np.testing.assert_allclose(found, [1_234_567_891 / scale, 7 / scale, np.nan])
+
+
+def test_strings_stored_as_views_are_strings():
+    text = ["1.5", "2.5", "7", "x", "8"] * 9
+    view = as_batch(pa.table({"a": pa.array(text).cast(pa.string_view())}))
+    plain = as_batch(pa.table({"a": pa.array(text)}))
+    found = [fit_columns(batch, np.arange(45)).transform(batch) for batch in (view, plain)]
+    np.testing.assert_array_equal(*found)
+
+
+def test_the_missing_cells_of_a_database_dump_are_missing():
+    fitted = column(["7", "\\N", "9"])
+    assert fitted.kind == "number"
+    assert "read as missing" not in fitted.told()
+    assert np.isnan(values(fitted, ["\\N"])[0])
+    assert "\\N" not in column(["Ulm", "\\N", "Bonn", "Ulm"]).told()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "feather", "frame"])
+def test_the_decimal_mark_is_that_of_every_format(tmp_path, kind):
+    path, table = tmp_path / f"t.{kind}", pa.table({"x": ["7,400", "8,125"], "y": ["1", "2"]})
+    if kind == "csv":
+        path.write_text('x,y\n"7,400",1\n"8,125",2\n')
+    elif kind == "parquet":
+        pq.write_table(table, path)
+    elif kind == "jsonl":
+        path.write_text('{"x": "7,400", "y": "1"}\n{"x": "8,125", "y": "2"}\n')
+    elif kind == "feather":
+        pyarrow.feather.write_feather(table, path)
+    batch = as_batch(table if kind == "frame" else path, decimal=",")
+    plan = fit_columns(batch, np.arange(2))
+    assert plan.raw(batch)[:, 0].tolist() == [7.4, 8.125]
 
 
 def test_money_is_a_number_in_fit_and_in_predict():

@@ -62,6 +62,7 @@ SAME_BITS = [
     (["--labelled", "0.5", "--label-bias", "3"], {"labelled": 0.5, "label_bias": 3}),
     (["--prior", "0.4", "--sampling", "two-sample"], {"prior": 0.4, "sampling": "two-sample"}),
     (["--seed", "3", "--drop", "country"], {"random_state": 3, "drop": ("country",)}),
+    (["--keep", "branch"], {"keep": ("branch",)}),
     (["--groups", "branch"], {"groups": "branch"}),
     (["--time", "day", "--id", "id"], {"time": "day", "id": "id"}),
     (["--positive", "1"], {"pos_label": "1"}),
@@ -69,8 +70,12 @@ SAME_BITS = [
 ]
 #: Options that other tests compare with Python, and those that no number depends on.
 ELSEWHERE = {"--label", "--model", "--epochs", "--parallel", "--images", "--image-size"} | {
-    *("--answers", "--config", "--labelled-by", "--out", "--report", "--verbose", "--json")
+    *("--answers", "--config", "--labelled-by", "--sheet"),
+    *("--out", "--report", "--verbose", "--json"),
 }
+
+
+TWO_TABLES = {"--positives", "--unlabelled"}  # fit_two, which has tests of its own
 
 
 def test_every_option_of_a_fit_is_compared_with_python():
@@ -78,7 +83,7 @@ def test_every_option_of_a_fit_is_compared_with_python():
 
     options = {name for each in fit.params for name in each.opts if name.startswith("--")}
     compared = {word for words, _ in SAME_BITS for word in words if word.startswith("--")}
-    assert compared | ELSEWHERE == options
+    assert compared | ELSEWHERE | TWO_TABLES == options
     assert not compared & ELSEWHERE
 
 
@@ -192,6 +197,23 @@ def test_an_unknown_prior_is_said_first_and_widens_the_figures(table):
     )
     assert given.precision.low < narrow[0]
     assert given.precision.high > narrow[1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "latest"),
+    [((30, 30, 40), 40), ((50, 35, 15), 15), ((60, 18, 22), 22), ((95, 5), 5), ((10, 90), 90)],
+)
+def test_rows_of_one_time_stay_on_one_side(rows, latest):
+    year = np.repeat(2020.0 + np.arange(len(rows)), rows)
+    s = np.tile([1, 0], 50)
+    chosen = set_aside(s, 0.2, 0, time=year)
+    assert chosen.sum() == latest
+    assert year[chosen].min() > year[~chosen].max()
+
+
+def test_one_time_cannot_split_the_rows():
+    with pytest.raises(InputError, match="all of them have the same time"):
+        set_aside(np.tile([1, 0], 50), 0.2, 0, time=np.full(100, 2024.0))
 
 
 def test_groups_stay_together_and_time_takes_the_latest(table):
@@ -316,3 +338,56 @@ def _cells_of(text, column):
     """The two counts of a column in the table of columns."""
     row = text.split('id="columns"')[1].split(f'<th scope="row">{column}</th>')[1].split("</tr>")[0]
     return re.findall(r"<td>(.*?)</td>", row)[1:]
+
+
+def two_tables(seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(300) < 0.4
+    u = pd.DataFrame({"size": rng.normal(3.0 * y, 1), "town": np.where(y, "a", "b")})
+    p = pd.DataFrame({"town": ["a"] * 80, "size": rng.normal(3, 1, 80)})  # in another order
+    return p, u
+
+
+def test_two_tables_are_one_with_labels_and_two_samples():
+    p, u = two_tables()
+    one = TablePU(0.4, model="linear").fit_two(p, u)
+    s = np.repeat([0, 1], [300, 80])
+    how = {"model": "linear", "sampling": "two-sample"}
+    other = TablePU(0.4, **how).fit(pd.concat([u, p]).reset_index(drop=True), s)
+    assert one.sampling == "two-sample"
+    assert np.array_equal(one.decision_function(u), other.decision_function(u))
+
+
+def test_two_tables_from_files(tmp_path):
+    p, u = two_tables()
+    paths = tmp_path / "p.csv", tmp_path / "u.csv"
+    p.to_csv(paths[0], index=False)
+    u.to_csv(paths[1], index=False)
+    model = TablePU(0.4, model="linear").fit_two(*paths)
+    assert (model.n_labelled_, model.n_unlabelled_) == (80, 300)
+
+
+def test_what_two_tables_do_not_share_is_named():
+    p, u = two_tables()
+    with pytest.warns(UserWarning, match="only the positives' table has it: 'source'"):
+        model = TablePU(0.4, model="linear").fit_two(p.assign(source="register"), u)
+    assert [column.name for column in model.columns_.columns] == ["size", "town"]
+    with pytest.raises(InputError, match="no column in common"):
+        TablePU(0.4).fit_two(p.rename(columns={"town": "x", "size": "y"}), u)
+    with pytest.raises(InputError, match="'size' is of two types"):
+        TablePU(0.4).fit_two(p.assign(size="large"), u)
+    with pytest.raises(InputError, match="positives has fewer than two rows"):
+        TablePU(0.4).fit_two(p[:1], u)
+
+
+def test_rows_of_both_tables_are_noticed():
+    _, u = two_tables()
+    with pytest.warns(UserWarning, match="40 of the 40 positives stand in the unlabelled table"):
+        TablePU(0.4, model="linear").fit_two(u[u.town == "a"][:40], u)
+
+
+def test_equal_rows_of_a_table_of_few_categories_are_chance():
+    rng = np.random.default_rng(0)
+    u = pd.DataFrame({"a": rng.choice(["x", "y"], 200), "b": rng.choice(["x", "y"], 200)})
+    p = pd.DataFrame({"a": rng.choice(["x", "y"], 60, p=[0.8, 0.2]), "b": ["x"] * 60})
+    TablePU(0.4, model="linear").fit_two(p, u)  # warnings are errors here

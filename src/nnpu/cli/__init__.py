@@ -19,6 +19,7 @@ import click
 from nnpu import __version__
 from nnpu.extras import MissingExtraError
 from nnpu.parameters import InputError, ParameterError
+from nnpu.terminal import visible
 
 __all__ = ["main", "run_command"]
 
@@ -30,6 +31,7 @@ _COMMANDS = {
     "evaluate": "Evaluate a fitted model without true labels.",
     "prior": "Estimate the share of positives in a table.",
     "review": "Choose rows for a person to check, and use the answers.",
+    "columns": "Say what would be done with each column of a table.",
     "export": "Write a fitted model as an ONNX graph.",
     "plan": "Say how precise a PU risk estimate will be, and what data to collect.",
 }
@@ -118,5 +120,5 @@ def run_command(command: click.Command, name: str, args: list[str] | None = None
 
 
 def _fail(name: str, message: str, status: int) -> None:
-    click.echo(f"{name}: {' '.join(message.split())}", err=True)
+    click.echo(f"{name}: {visible(' '.join(message.split()))}", err=True)
     sys.exit(status)

@@ -42,9 +42,9 @@ class ModelOut(Result):
 
 
 class ResultFolder(Result):
-    """A folder in which `files` and the model folder `model` are written, by these names."""
+    """A folder in which `files`, and the model folder `model`, are written by these names."""
 
-    def __init__(self, *, files: tuple[str, ...], model: str) -> None:
+    def __init__(self, *, files: tuple[str, ...], model: str | None = None) -> None:
         super().__init__(file_okay=False)
         self.files, self.model = files, model
 
@@ -107,7 +107,8 @@ def _paths(context: click.Context) -> tuple[list[_Input], list[_Output]]:
                 inputs.append(_Input(path, kind.model))
             elif isinstance(kind, ResultFolder):
                 outputs += [_Output(option, path / name, False) for name in kind.files]
-                outputs.append(_Output(option, path / kind.model, True))
+                if kind.model is not None:
+                    outputs.append(_Output(option, path / kind.model, True))
             elif isinstance(kind, Result):
                 is_folder = isinstance(kind, ModelOut)
                 files = _pictures(path) if kind.pictures else [path]

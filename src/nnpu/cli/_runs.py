@@ -79,13 +79,13 @@ def as_toml(command: str, options: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_command(name: str, argument: str, options: Mapping[str, Any]) -> str:
+def as_command(name: str, argument: str | None, options: Mapping[str, Any]) -> str:
     """Return a command line for a shell.
 
     >>> as_command("fit", "my data.csv", {"label": "s", "drop": ["a", "b"], "epochs": None})
     "nnpu fit 'my data.csv' --label s --drop a --drop b"
     """
-    words = [*_launcher(), "nnpu", name, argument]
+    words = [*_launcher(), "nnpu", name, *([] if argument is None else [argument])]
     for option, value in options.items():
         for single in value if isinstance(value, list | tuple) else [value]:
             if single is not None:

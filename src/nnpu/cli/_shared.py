@@ -26,29 +26,31 @@ __all__ = [
     "drop_option",
     "fit_options",
     "given_options",
+    "groups_option",
     "id_option",
+    "images_option",
     "job_options",
     "json_option",
+    "keep_option",
     "label_option",
     "model_argument",
     "positive_option",
     "printed_warnings",
+    "prior_option",
     "reading_options",
     "report_option",
     "sampling_option",
     "seed_option",
+    "time_option",
     "verbose_option",
     "verbosity",
 ]
 
 model_argument = click.argument("model_dir", type=Source(model=True))
 data_argument = click.argument("data", type=Source())
-label_option = click.option(
-    "--label",
-    required=True,
-    metavar="COLUMN",
-    help="Label column: 1/true/yes for known positives, 0/false/no/empty if unknown.",
-)
+_LABEL_HELP = "Label column: 1/true/yes for known positives, 0/false/no/empty if unknown."
+label_option = click.option("--label", required=True, metavar="COLUMN", help=_LABEL_HELP)
+_LABEL = click.option("--label", metavar="COLUMN", help=_LABEL_HELP)  # two tables have none
 positive_option = click.option(
     "--positive", metavar="WORD", help="Label that marks a positive, if labels are words."
 )
@@ -58,6 +60,9 @@ _READING = (
         "--decimal", type=click.Choice([".", ","]), help="Decimal mark.  [default: detected]"
     ),
     click.option("--encoding", metavar="NAME", help="Text encoding.  [default: detected]"),
+    click.option(
+        "--sheet", metavar="NAME", help="Sheet of a workbook.  [default: the only one with data]"
+    ),
 )
 sampling_option = click.option(
     "--sampling",
@@ -70,6 +75,21 @@ id_option = click.option("--id", metavar="COLUMN", help="Column of row ids; not 
 drop_option = click.option(
     "--drop", multiple=True, metavar="COLUMN", help="Column to exclude; repeatable."
 )
+groups_option = click.option(
+    "--groups", metavar="COLUMN", help="Column of groups to keep together, such as patient."
+)
+time_option = click.option(
+    "--time", metavar="COLUMN", help="Column that orders the rows; the latest are set aside."
+)
+images_option = click.option(
+    "--images", metavar="COLUMN", help="Column of image files to learn from."
+)
+keep_option = click.option(
+    "--keep",
+    multiple=True,
+    metavar="COLUMN",
+    help="Column to use though it looks like a repeated id or a leak; repeatable.",
+)
 seed_option = click.option(
     "--seed",
     type=click.IntRange(min=0, max=2**31 - 1),
@@ -77,7 +97,9 @@ seed_option = click.option(
     show_default=True,
     help="Random seed; the same seed gives the same result.",
 )
-verbose_option = click.option("--verbose", is_flag=True, help="Print when each phase ends.")
+verbose_option = click.option(
+    "--verbose", is_flag=True, help="Print when each phase ends, and all columns."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
@@ -91,14 +113,19 @@ def report_option(default: str) -> Callable[[Any], Any]:
     )
 
 
-_JOB = (  # the options that `TablePU` takes, by its names
-    click.option(
+def prior_option(default: str | None, without: str) -> Callable[[Any], Any]:
+    """Return the option --prior; `without` says what is taken without it."""
+    return click.option(
         "--prior",
-        default="auto",
-        show_default=True,
+        default=default,
         callback=lambda context, _, text: as_prior(text, f"nnpu {context.info_name}"),
-        help="Share of positives: 0.3, 30%, a range such as 8%-12%; auto estimates it.",
-    ),
+        help="Share of positives: 0.3, 30%, a range such as 8%-12%; auto estimates it.  "
+        f"[default: {without}]",
+    )
+
+
+_JOB = (  # the options that `TablePU` takes, by its names
+    prior_option("auto", "auto"),
     click.option(
         "--labelled",
         metavar="SHARE",
@@ -122,13 +149,10 @@ _JOB = (  # the options that `TablePU` takes, by its names
     positive_option,
     id_option,
     drop_option,
-    click.option(
-        "--groups", metavar="COLUMN", help="Column of groups to keep together, such as patient."
-    ),
-    click.option(
-        "--time", metavar="COLUMN", help="Column that orders the rows; the latest are set aside."
-    ),
-    click.option("--images", metavar="COLUMN", help="Column of image files to learn from."),
+    keep_option,
+    groups_option,
+    time_option,
+    images_option,
     seed_option,
 )
 _NETWORK = (
@@ -174,13 +198,13 @@ _ANSWERS = click.option(
 
 def fit_options(command: Any) -> Any:
     """Add the options of a fit to a command."""
-    for option in reversed((label_option, *_MODEL, *_JOB, _ANSWERS, *_READING, *_NETWORK)):
+    for option in reversed((_LABEL, *_MODEL, *_JOB, _ANSWERS, *_READING, *_NETWORK)):
         command = option(command)
     return command
 
 
 def reading_options(command: Any) -> Any:
-    """Add the options that say how a text file is written."""
+    """Add the options that say how a file is read."""
     for option in reversed(_READING):
         command = option(command)
     return command
@@ -199,7 +223,7 @@ def given_options(options: dict[str, Any]) -> dict[str, Any]:
 _JOB_NAMES = {"seed": "random_state", "positive": "pos_label"}
 
 
-def as_prior(text: str, owner: str) -> Any:
+def as_prior(text: str | None, owner: str) -> Any:
     """Return ``"auto"``, the share that was written, or the two limits of a range.
 
     Examples
@@ -207,10 +231,10 @@ def as_prior(text: str, owner: str) -> Any:
     >>> as_prior("20%", "nnpu fit"), as_prior("8%-12%", "nnpu fit")
     (0.2, (0.08, 0.12))
     """
-    return text if text == "auto" else as_share(text, "--prior", owner)
+    return "auto" if text == "auto" else as_share(text, "--prior", owner, auto="auto, ")
 
 
-def as_share(text: str | None, name: str, owner: str) -> Any:
+def as_share(text: str | None, name: str, owner: str, *, auto: str = "") -> Any:
     """Return a share such as 0.3 or 30%, or the limits of a range of them; None for None.
 
     Examples
@@ -229,7 +253,6 @@ def as_share(text: str | None, name: str, owner: str) -> Any:
         if len(values) > 2:
             raise ValueError
     except ValueError:
-        auto = "auto, " if name == "--prior" else ""
         raise ParameterError(
             f"The {name!r} parameter of {owner} must be {auto}a share such as 0.3 or 30%, or a "
             f"range such as 8%-12%. Got {text!r} instead."

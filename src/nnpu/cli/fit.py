@@ -7,11 +7,11 @@ import shlex
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.core import ParameterSource
 
-from nnpu.cli._paths import Command
+from nnpu.cli._paths import Command, Source
 from nnpu.cli._runs import config_option, repeating
 from nnpu.cli._shared import (
-    data_argument,
     fit_options,
     job_options,
     json_option,
@@ -27,9 +27,43 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 
-@click.command(cls=Command)
-@data_argument
+class _Fit(Command):
+    """One table with a label column, or two tables without."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse, then check that the tables are one or two."""
+        rest = super().parse_args(ctx, args)
+        given = ctx.params
+        two = [given["positives"], given["unlabelled"]]
+        if two == [None, None]:
+            for name, shown in (("data", "argument 'DATA'"), ("label", "option '--label'")):
+                if given[name] is None:
+                    raise click.UsageError(f"Missing {shown}.", ctx)
+            return rest
+        if None in two:
+            missing = "--positives" if two[0] is None else "--unlabelled"
+            raise click.UsageError(f"Two tables take two options; {missing} is missing.", ctx)
+        for name, shown in (("data", "DATA"), ("label", "--label"), ("images", "--images")):
+            if given[name] is not None:
+                raise click.UsageError(f"{shown} does not go with --positives.", ctx)
+        if given["answers"]:
+            raise click.UsageError("--answers does not go with --positives.", ctx)
+        typed = ctx.get_parameter_source("sampling") is ParameterSource.COMMANDLINE
+        if typed and given["sampling"] != "two-sample":
+            raise click.UsageError("Two tables are two samples: --sampling two-sample.", ctx)
+        given["sampling"] = "two-sample"
+        return rest
+
+
+@click.command(cls=_Fit)
+@click.argument("data", type=Source(), required=False)
 @fit_options
+@click.option(
+    "--positives", type=Source(), metavar="FILE", help="Table of positives, instead of DATA."
+)
+@click.option(
+    "--unlabelled", type=Source(), metavar="FILE", help="Table of unlabelled rows, with it."
+)
 @config_option
 @report_option("report.html in the model folder")
 @verbose_option
@@ -38,8 +72,10 @@ __all__ = ["fit"]
 def fit(
     context: click.Context,
     /,
-    data: Path,
-    label: str,
+    data: Path | None,
+    label: str | None,
+    positives: Path | None,
+    unlabelled: Path | None,
     out: Path,
     model: str | None,
     epochs: int | None,
@@ -53,6 +89,7 @@ def fit(
 ) -> None:
     """Learn from DATA, a table with labelled positives and unlabelled rows.
 
+    Or from two tables, --positives and --unlabelled, without a label column.
     DATA is CSV, Parquet (also a folder of files), Excel, JSON lines, Feather, NPZ or SVMlight; it
     is read into memory. Column types are inferred and reported.
     To train in several processes: torchrun --nproc-per-node 2 -m nnpu fit ...
@@ -67,7 +104,7 @@ def fit(
     with printed_warnings(), model_for(model, out, images=options["images"], **network) as chosen:
         job = TablePU(model=chosen, verbose=verbosity(talks, verbose), **job_options(options))
         files: dict[str, Any] = {"answers": answers, "report": report, **repeating(context)}
-        result = fit_to_folder(job, data, label, out, **files)
+        result = fit_to_folder(job, data or (positives, unlabelled), label, out, **files)
     if as_json and is_first():
         click.echo(json.dumps(result, indent=2))
     if talks:

@@ -10,7 +10,8 @@ import click
 
 from nnpu.cli._output import draw
 from nnpu.cli._paths import Command, Result
-from nnpu.parameters import ParameterError, check_number
+from nnpu.cli._shared import as_share
+from nnpu.parameters import check_number
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,8 +26,8 @@ __all__ = ["plan"]
 @click.option(
     "--prior",
     required=True,
-    metavar="P|LOW:HIGH",
-    help="Share of positives among the unlabelled rows, or a range for it, such as 0.3:0.4.",
+    metavar="P|LOW-HIGH",
+    help="Share of positives among the unlabelled rows: 0.3, 30%, or a range such as 30%-40%.",
 )
 @click.option("--n-p", "n_p", type=int, required=True, help="Labelled positives.")
 @click.option("--n-u", "n_u", type=int, required=True, help="Unlabelled rows.")
@@ -99,19 +100,8 @@ def plan(
 
 
 def _prior(text: str) -> float | tuple[float, float]:
-    parts = text.split(":")
-    try:
-        numbers = [float(part) for part in parts]
-    except ValueError:
-        numbers = []
-    if len(numbers) == 1:
-        return numbers[0]
-    if len(numbers) == 2:
-        return numbers[0], numbers[1]
-    raise ParameterError(
-        "The '--prior' parameter of nnpu plan must be a number such as 0.3 or a range such as "
-        f"0.3:0.4. Got {text!r} instead."
-    )
+    found: float | tuple[float, float] = as_share(text.replace(":", "-"), "--prior", "nnpu plan")
+    return found
 
 
 def _interval(result: Plan, estimate: float | None) -> tuple[float, float] | None:

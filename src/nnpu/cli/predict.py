@@ -18,7 +18,7 @@ from nnpu.cli._shared import (
     reading_options,
 )
 from nnpu.parameters import InputError
-from nnpu.terminal import say
+from nnpu.terminal import how_many, say
 
 __all__ = ["predict"]
 
@@ -80,8 +80,9 @@ def predict(
 ) -> None:
     """Score every row of DATA with the model in MODEL_DIR.
 
-    Writes one row per row of DATA, in the same order: the id column if there is one, then score,
-    probability, prediction (1 or 0) and rank (1 is the likeliest positive of the unlabelled rows).
+    Writes one row per row of DATA, in the same order: the id column, or the number of the row if
+    there is none, then score, probability, prediction (1 or 0) and rank (1 is the likeliest
+    positive of the unlabelled rows).
     With --top, the first rows of that list with their own cells: the next rows to check. CSV and
     Parquet, a file or a folder of files, are streamed: memory does not grow with the data. Use -
     to read CSV from standard input.
@@ -113,6 +114,6 @@ def predict(
     if as_json:
         click.echo(json.dumps({"out": str(out), **written._asdict()}), err=to_stdout)
     elif top is not None:
-        say(f"The first {written.rows:,} rows of the list: {out}", err=to_stdout)
+        say(f"The first {how_many(written.rows, 'row')} of the list: {out}", err=to_stdout)
     else:
         say(f"{written}: {out}", err=to_stdout)

@@ -15,6 +15,7 @@ from nnpu.cli._shared import (
     id_option,
     job_options,
     json_option,
+    keep_option,
     label_option,
     positive_option,
     printed_warnings,
@@ -38,6 +39,7 @@ __all__ = ["prior"]
 @positive_option
 @id_option
 @drop_option
+@keep_option
 @reading_options
 @click.option("--out", type=Result(pictures=True), help="Save the plot as OUT.png and OUT.svg.")
 @seed_option

@@ -8,7 +8,7 @@ import click
 
 from nnpu.cli import _shared
 from nnpu.cli._output import show
-from nnpu.cli._paths import Command, Result, Source
+from nnpu.cli._paths import Command, Result, ResultFolder, Source
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +20,12 @@ _PURPOSE = "Purpose: estimate, finding, learning, or a mixture such as finding=0
 _ROWS = "Number of rows to draw.  [default: 100; 30 with --top]"
 _TOP = "Review the first N rows of the list alone: what share of them is positive?"
 _ASKED = "Question that the page asks about each row."
+_FOLDER = "Work down the list: keep rounds and answers in this folder."
+_NEXT = "With --folder: deal the next N rows and write them to --out."
+_UNTIL = "With --next: the cheapest order of looks for this certificate, such as recall=0.9."
+_RANDOM = "With --next: the share of random looks.  [default: 0.1]"
 _SHEET, _WRITTEN = Source(dir_okay=False), Result(dir_okay=False)
+_KEPT = ResultFolder(files=("review.json", "review.safetensors", "looks.jsonl"))
 
 
 @click.command(cls=Command)
@@ -33,6 +38,15 @@ _SHEET, _WRITTEN = Source(dir_okay=False), Result(dir_okay=False)
 @click.option("--answers", type=_SHEET, multiple=True, help="Answered sheet; repeatable.")
 @click.option("--known", type=_SHEET, multiple=True, help="Answered sheet of an earlier model.")
 @click.option("--second", type=_SHEET, metavar="FILE", help="Sheet of a second reviewer.")
+@click.option("--folder", type=_KEPT, metavar="R", help=_FOLDER)
+@click.option("--next", "n", type=click.IntRange(min=1), metavar="N", help=_NEXT)
+@click.option("--waiting", is_flag=True, help="With --folder: write dealt rows without an answer.")
+@click.option("--status", is_flag=True, help="With --folder: say what is found and what is left.")
+@click.option(
+    "--random", type=click.FloatRange(0, 1), help="Share of random looks.  [default: 0.1]"
+)
+@click.option("--until", metavar="recall=R", help=_UNTIL)
+@click.option("--by", default="", help="With --folder: who looks, if there are several people.")
 @click.option("--for", "purpose", default="estimate", show_default=True, help=_PURPOSE)
 @click.option("--question", default="Is this row a positive?", show_default=True, help=_ASKED)
 @click.option("--label", metavar="COLUMN", help="Label column.  [default: that of the fit]")
@@ -42,6 +56,7 @@ _SHEET, _WRITTEN = Source(dir_okay=False), Result(dir_okay=False)
     help="Cost of a false alarm; with --cost-fn, gives the cheapest threshold.",
 )
 @click.option("--cost-fn", type=float, help="Cost of a missed positive.")
+@_shared.reading_options
 @_shared.report_option("not written")
 @_shared.seed_option
 @_shared.json_option
@@ -50,7 +65,17 @@ def review(model_dir: Path, data: Path, as_json: bool, **options: Any) -> None:
 
     With --out or --page, draw rows and write them; pass the sheets of earlier rounds as --answers.
     With --answers alone, estimate prior, precision, recall and accuracy, with 90 % intervals.
+    With --folder, work down the list: --next deals rows, --answers takes answers, --status says
+    how many are left and whether you may stop.
     """
+    if options["folder"] is not None:
+        _down_the_list(model_dir, data, as_json, **options)
+        return
+    alone = [
+        f"--{name}" for name in ("waiting", "status", "random", "until", "by") if options[name]
+    ]
+    if options["n"] or alone:
+        raise InputError(f"{(['--next'] if options['n'] else alone)[0]} needs --folder.")
     from nnpu.review.sheets import holds_answers
     from nnpu.table import load_table
     from nnpu.table import table_review as job
@@ -67,7 +92,8 @@ def review(model_dir: Path, data: Path, as_json: bool, **options: Any) -> None:
     if report and not answers:
         raise InputError("--report needs answers; pass them with --answers.")
     with _shared.printed_warnings():
-        model = load_table(model_dir)
+        reading = {name: options[name] for name in ("sep", "decimal", "encoding", "sheet")}
+        model = load_table(model_dir).set_params(**_shared.given_options(reading))
         how = {name: options[name] for name in ("label", "known", "top")}
         found = job.table_review(model, data, name=job.model_name(model_dir), **how)
     if answers:
@@ -90,3 +116,43 @@ def review(model_dir: Path, data: Path, as_json: bool, **options: Any) -> None:
     written = job.write_rows(model, found, folder=data.parent, **rows)
     words = f"{written['rows']} rows to look at: {', '.join(written['files'])}"
     show(written, [*found.notes, words], as_json=as_json)
+
+
+def _down_the_list(
+    model_dir: Path,
+    data: Path,
+    as_json: bool,
+    *,
+    folder: Path,
+    n: int | None,
+    out: Path | None,
+    answers: tuple[Path, ...],
+    by: str,
+    **options: Any,
+) -> None:
+    """Deal rows, take answers, say where the review stands."""
+    from nnpu.review.sheets import holds_answers, parse_recall, read_looks
+    from nnpu.table import load_table
+    from nnpu.table import table_review as job
+
+    unused = ("rows", "top", "page", "known", "second", "cost_fp", "cost_fn", "report")
+    for name in unused:
+        if options[name]:
+            raise InputError(f"--{name.replace('_', '-')} does not go with --folder.")
+    if bool(n or options["waiting"]) != (out is not None) or (n and options["waiting"]):
+        raise InputError("Rows go to a file: use --next N or --waiting, together with --out FILE.")
+    if not (out or answers or options["status"]):
+        raise InputError("Nothing to do: use --next with --out, --answers or --status.")
+    if out and holds_answers(out):
+        raise InputError(f"{out} holds answers, which --out would overwrite; choose another file.")
+    recall = parse_recall(options["until"])
+    with _shared.printed_warnings():
+        model = load_table(model_dir)
+        batch = model._batch(data)
+        name = job.list_name(model_dir, batch)
+        review = job.kept_review(model, batch, folder, name=name, label=options["label"])
+    for path in answers:
+        review.answer(*read_looks(path, name), by=by)
+    how = {"n": n, "random": options["random"], "until": recall, "by": by}
+    result, lines = job.work_down(model, batch, review, out, **how)
+    show(result, lines, as_json=as_json)

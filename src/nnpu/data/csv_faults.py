@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from nnpu.data.csvfile import long_cells
 from nnpu.data.packed import open_text
+from nnpu.terminal import how_many
 
 if TYPE_CHECKING:
     from nnpu.data.csvfile import Dialect
@@ -40,8 +41,8 @@ def fault(text: Utf8Text, dialect: Dialect) -> str | None:
                     blank, expected = 0, expected or len(row)
                 if row and len(row) != expected:
                     return (
-                        f"{source}, line {number}: {len(row)} cells instead of {expected}, the "
-                        "number of the header's names."
+                        f"{source}, line {number}: {how_many(len(row), 'cell')} instead of "
+                        f"{expected}, the number of the header's names."
                     )
                 line = number + 1
         except csv.Error as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from nnpu.data.csvfile import check_unique
 from nnpu.data.packed import check_unpacked, is_gzip, open_arrow, open_text
 from nnpu.data.streams import Batch, format_reader
-from nnpu.parameters import InputError
+from nnpu.parameters import InputError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +33,10 @@ __all__ = [
 ]
 
 ROWS = 16_384  # of a batch, where the format does not decide
+READ_AS = b"nnpu.read_as"  # in the metadata of a table: what is unusual about its file
 _MOST_FEATURES = 2**31 - 1  # of SVMlight text
+_MOST_BLANK = 1 << 24  # blank cells of a sheet for each other one: more take minutes to skip
+_MOST_GAPS = 1000  # blank rows of a sheet that may be more than its other rows
 
 
 def read_json(source: Path) -> Any:
@@ -74,7 +78,7 @@ def _records(source: Path) -> list[dict[str, Any]]:
             continue
         try:
             found = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:  # the latter of 100,000 brackets
             raise InputError(f"{source}, line {number}: not JSON ({error}).") from None
         records += found if isinstance(found, list) else [found]
         if not all(isinstance(record, dict) for record in records[-1:]):
@@ -142,39 +146,113 @@ def read_arrow(source: Path) -> Any:
     return table
 
 
-def read_excel(source: Path) -> Any:
-    """Return the first sheet of an Excel workbook; its first row holds the names."""
+def read_excel(source: Path, sheet: str | None = None) -> Any:
+    """Return a sheet of an Excel workbook, a blank row between others being a row.
+
+    Parameters
+    ----------
+    source : Path
+        The workbook; the first row of the sheet that is not blank holds the names.
+    sheet : str, optional
+        The name of the sheet; by default the only one with data.
+    """
     import pyarrow as pa
 
+    names, rows, blank = _excel_rows(source, sheet)
+    table = pa.table(
+        [as_cells([row.get(place) for row in rows]) for place in names],
+        names=list(names.values()),
+    )
+    if blank:
+        words = "1 blank row is a row" if blank == 1 else f"{blank:,} blank rows are rows"
+        table = table.replace_schema_metadata({READ_AS: f"{words} without values"})
+    return table
+
+
+def _excel_rows(
+    source: Path, sheet: str | None
+) -> tuple[dict[int, str], list[dict[int, Any]], int]:
+    """Return the names of the columns by their places, the rows, and how many are blank."""
     from nnpu.extras import need
 
     openpyxl = need("openpyxl", extra="excel", owner=f"Reading {source.name}")
+    book = None
     try:
         with zipfile.ZipFile(source) as archive:
             check_unpacked(source, sum(member.file_size for member in archive.infolist()))
         book = openpyxl.load_workbook(source, read_only=True, data_only=True)
+        header, *rows = _filled_rows(source, _excel_sheet(source, book, sheet)) or [{}]
     except InputError:
         raise
     except Exception as error:  # of zip, of XML, of openpyxl: there are a dozen kinds
         raise InputError(f"{source} is not an .xlsx workbook, or is damaged ({error}).") from error
-    try:
-        rows = [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
     finally:
-        book.close()
-    rows = [row for row in rows if any(cell is not None for cell in row)]
-    if not rows:
+        if book is not None:
+            book.close()
+    if not header:
         raise InputError(f"{source} is empty.")
-    while rows[0] and rows[0][-1] is None:  # formatted columns without a name or a cell
-        if any(len(row) >= len(rows[0]) and row[len(rows[0]) - 1] is not None for row in rows[1:]):
-            break
-        rows[0].pop()
-    names = ["" if name is None else str(name) for name in rows[0]]
-    check_unique(source, names)
-    if len(rows) == 1:
+    if not rows:
         raise InputError(f"{source} has no rows.")
-    width = len(names)
-    body = [(row + [None] * width)[:width] for row in rows[1:]]
-    return pa.table([as_cells(list(cells)) for cells in zip(*body, strict=True)], names=names)
+    places = sorted(set(header).union(*rows))  # columns without a name or a cell are no columns
+    names = {place: str(header.get(place, "")) for place in places}
+    check_unique(source, names.values())
+    return names, rows, sum(not row for row in rows)
+
+
+def _excel_sheet(source: Path, book: Any, sheet: str | None) -> Any:
+    """Return the sheet that is asked for, or the only one with data."""
+    sheets = {each.title: each for each in book.worksheets}
+    if sheet is not None:
+        if sheet not in sheets:
+            raise InputError(
+                f"{source} has no sheet {shown(sheet)}; it has {', '.join(map(repr, sheets))}: "
+                "choose one with --sheet NAME, in Python sheet='NAME'."
+            )
+        return sheets[sheet]
+    filled = [name for name, each in sheets.items() if any(True for _ in _sheet_rows(source, each))]
+    if not filled:
+        raise InputError(f"{source} is empty.")
+    if len(filled) > 1:
+        raise InputError(
+            f"{source} has data on {len(filled)} sheets ({', '.join(map(repr, filled))}): choose "
+            "one with --sheet NAME, in Python sheet='NAME'."
+        )
+    return sheets[filled[0]]
+
+
+def _sheet_rows(source: Path, sheet: Any) -> Iterator[tuple[int, dict[int, Any]]]:
+    """Yield the rows of a sheet that are not blank: their numbers, and their cells by place."""
+    sheet.reset_dimensions()  # else every row is as wide as the sheet says that it is
+    looked = filled = 0
+    for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
+        cells = {
+            place: cell
+            for place, cell in enumerate(row)
+            if cell is not None and not (isinstance(cell, str) and not cell.strip())
+        }
+        looked, filled = looked + len(row), filled + len(cells)
+        if looked > _MOST_BLANK * (1 + filled):
+            raise InputError(f"{source}: nearly all cells of sheet {sheet.title!r} are blank.")
+        if cells:
+            yield number, cells
+
+
+def _filled_rows(source: Path, sheet: Any) -> list[dict[int, Any]]:
+    """Return the rows of a sheet from the first to the last that is not blank."""
+    rows: list[dict[int, Any]] = []
+    last = blank = 0
+    for number, cells in _sheet_rows(source, sheet):
+        gap = number - last - 1 if rows else 0
+        blank += gap
+        if blank > len(rows) + _MOST_GAPS:
+            raise InputError(
+                f"{source}: {gap:,} rows before row {number:,} of sheet {sheet.title!r} are blank; "
+                "delete them, or what stands below them."
+            )
+        rows += [{} for _ in range(gap)]
+        rows.append(cells)
+        last = number
+    return rows
 
 
 def read_parquet(source: Path) -> Any:
@@ -243,26 +321,41 @@ def _load_numpy(source: Path, stream: IO[bytes]) -> Any:
         ) from error
 
 
-def other_batches(source: Path) -> Iterator[Batch]:
+def other_batches(
+    source: Path, *, decimal: str | None = None, sheet: str | None = None
+) -> Iterator[Batch]:
     """Yield the rows of a file that is not text with separators, a batch at a time.
 
     Parquet is read as it is needed; other files are read whole.
+
+    Parameters
+    ----------
+    source : Path
+        The file.
+    decimal, sheet : str, optional
+        The decimal mark of cells that are strings, and the sheet of a workbook.
     """
     reader = format_reader(source)
     if reader is read_parquet:
-        yield from _numbered(_parquet_batches(source), source)
-    elif reader in (read_json, read_arrow, read_excel):
-        yield from _numbered(reader(source).to_batches(ROWS), source)
+        yield from _numbered(_parquet_batches(source), source, decimal)
+    elif reader is read_excel:
+        table = read_excel(source, sheet)
+        words = (table.schema.metadata or {}).get(READ_AS, b"").decode()
+        yield from _numbered(table.to_batches(ROWS), source, decimal, words)
+    elif reader in (read_json, read_arrow):
+        yield from _numbered(reader(source).to_batches(ROWS), source, decimal)
     else:
-        yield _array_batch(source)
+        yield replace(_array_batch(source), decimal=decimal)
 
 
-def _numbered(batches: Iterable[Any], source: Path) -> Iterator[Batch]:
+def _numbered(
+    batches: Iterable[Any], source: Path, decimal: str | None, read_as: str = ""
+) -> Iterator[Batch]:
     first = 0
     for batch in batches:
         if batch.num_rows:
             columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-            yield Batch(columns, {}, batch.num_rows, first, str(source))
+            yield Batch(columns, {}, batch.num_rows, first, str(source), decimal, read_as)
             first += batch.num_rows
 
 

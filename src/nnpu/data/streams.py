@@ -47,6 +47,8 @@ class Batch:
         Decimal mark of numbers that are strings, if it is known.
     read_as : str
         What is unusual about the way in which the file is written.
+    numbers : ndarray of int, optional
+        Which rows of the file these are, from `first` on; by default those that follow it.
     """
 
     columns: dict[str, Any]
@@ -56,6 +58,12 @@ class Batch:
     source: str
     decimal: str | None = None
     read_as: str = ""
+    numbers: NDArray[np.intp] | None = None
+
+    def __post_init__(self) -> None:
+        for name, cells in self.columns.items():
+            if str(cells.type) == "string_view":  # pyarrow cannot take rows of it
+                self.columns[name] = cells.cast("large_string")
 
     @property
     def names(self) -> list[str]:
@@ -97,6 +105,7 @@ def stream_rows(
     sep: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
 ) -> Iterator[Batch]:
     r"""Yield the rows of a file in order, a batch at a time.
 
@@ -109,7 +118,9 @@ def stream_rows(
     sep, encoding : str, optional
         What separates the cells of a text, and its encoding; by default detected.
     decimal : {".", ","}, optional
-        The decimal mark of a text; by default inferred for each column.
+        The decimal mark of cells that are strings; by default inferred for each column.
+    sheet : str, optional
+        The sheet of an Excel workbook; by default the only one with data.
 
     Examples
     --------
@@ -134,7 +145,7 @@ def stream_rows(
     else:
         from nnpu.data.formats import other_batches
 
-        yield from other_batches(source)
+        yield from other_batches(source, decimal=decimal, sheet=sheet)
 
 
 def read_rows(
@@ -143,12 +154,13 @@ def read_rows(
     sep: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
 ) -> Batch:
     """Return all rows of a file as one batch; no row at all is an error.
 
     Parameters
     ----------
-    path, sep, decimal, encoding
+    path, sep, decimal, encoding, sheet
         As in `stream_rows`.
 
     Examples
@@ -163,7 +175,7 @@ def read_rows(
     """
     import pyarrow as pa
 
-    batches = list(stream_rows(path, sep=sep, decimal=decimal, encoding=encoding))
+    batches = list(stream_rows(path, sep=sep, decimal=decimal, encoding=encoding, sheet=sheet))
     if not batches:
         raise InputError(f"{path} has no rows.")
     if len(batches) == 1:
@@ -199,14 +211,14 @@ def is_text(source: Path) -> bool:
     return not source.is_dir() and source.name.lower().endswith(_packed(_SEPARATED))
 
 
-def format_reader(source: Path) -> Callable[[Path], Any]:
+def format_reader(source: Path) -> Callable[..., Any]:
     """Return what reads a file of that name."""
     name = ".parquet" if source.is_dir() else source.name.lower()
     for ends, reader in _FORMATS.items():
         if name.endswith(ends):
             from nnpu.data import formats  # here: most files are text
 
-            found: Callable[[Path], Any] = getattr(formats, reader)
+            found: Callable[..., Any] = getattr(formats, reader)
             return found
     packed = (".gz", ".bz2", ".xz")
     known = [end for ends in (_SEPARATED, *_FORMATS) for end in ends if not end.endswith(packed)]

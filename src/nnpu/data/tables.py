@@ -41,15 +41,19 @@ class Table:
 
 
 def read_table(
-    path: str | os.PathLike[str], *, sep: str | None = None, encoding: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    sep: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
 ) -> Table:
     """Read a table; the file name says its format.
 
     ``.csv``, ``.tsv`` and ``.txt`` (a header line; separator, quotes and encoding are detected),
     ``.parquet``, ``.json``, ``.jsonl`` and ``.ndjson`` (an object a line), ``.feather`` and
-    ``.arrow``, ``.xlsx`` (with the extra ``excel``; the first sheet), ``.npy``, ``.npz``, ``.svm``,
-    ``.libsvm`` and ``.svmlight``; a folder of ``.parquet`` files with the same columns. Text may be
-    packed by gzip, and SVMlight by bzip2 or xz.
+    ``.arrow``, ``.xlsx`` (with the extra ``excel``), ``.npy``, ``.npz``, ``.svm``, ``.libsvm`` and
+    ``.svmlight``; a folder of ``.parquet`` files with the same columns. Text may be packed by gzip,
+    and SVMlight by bzip2 or xz.
 
     Parameters
     ----------
@@ -57,6 +61,8 @@ def read_table(
         The file, or the folder of Parquet files.
     sep, encoding : str, optional
         What separates the cells of a text, and its encoding; by default detected.
+    sheet : str, optional
+        The sheet of an Excel workbook; by default the only one with data.
 
     Returns
     -------
@@ -79,7 +85,11 @@ def read_table(
     """
     source = Path(path)
     check_file(source)
-    found = _typed_text(source, sep, encoding) if is_text(source) else format_reader(source)(source)
+    if is_text(source):
+        found = _typed_text(source, sep, encoding)
+    else:
+        reader = format_reader(source)
+        found = reader(source, sheet) if reader.__name__ == "read_excel" else reader(source)
     if not isinstance(found, dict):
         found = {name: found.column(name).to_numpy() for name in found.column_names}
     table = Table(found, str(source))

@@ -32,6 +32,7 @@ Augment = Callable[[Tensor], Tensor]
 #: What `augment` can name, besides "auto".
 AUGMENTATIONS = ("crop", "flip", "shift")
 
+_WIDTH = 16  # channels of the residual network before its first halving
 _STATISTICS = 10_000  # images that mean and scale of the channels are taken from
 
 
@@ -147,6 +148,9 @@ class ImageNet(nn.Module):
         See `augmentation`.
     averaged : bool
         Whether predictions are means over `views`.
+    residual : bool
+        The larger network, for whoever has an hour: two more convolutions after each halving, whose
+        output is added to their input.
 
     Examples
     --------
@@ -164,6 +168,7 @@ class ImageNet(nn.Module):
         scale: Tensor | None = None,
         augment: Augment | None = None,
         averaged: bool = False,
+        residual: bool = False,
     ) -> None:
         super().__init__()
         channels, height, width = shape
@@ -171,8 +176,9 @@ class ImageNet(nn.Module):
         scale = torch.ones(channels) if scale is None else scale
         self.register_buffer("mean", mean.view(-1, 1, 1))
         self.register_buffer("scale", scale.view(-1, 1, 1))
-        self.augment, self.averaged = augment, averaged
-        self.layers = nn.Sequential(*_layers(channels, height, width))
+        self.augment, self.averaged, self.residual = augment, averaged, residual
+        layers = _residual_layers if residual else _layers
+        self.layers = nn.Sequential(*layers(channels, height, width))
         self.layers.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, images: Tensor) -> Tensor:
@@ -212,6 +218,33 @@ def _layers(channels: int, height: int, width: int) -> list[nn.Module]:
             height, width = height // 2, width // 2
         channels = out
     return [*layers, nn.Flatten(), nn.Linear(channels * height * width, 1)]
+
+
+def _residual_layers(channels: int, height: int, width: int) -> list[nn.Module]:
+    layers: list[nn.Module] = [_convolution(channels, _WIDTH)]
+    channels, side = _WIDTH, min(height, width)
+    while side >= 8:
+        out = min(2 * channels, 8 * _WIDTH)
+        layers += [_convolution(channels, out, 2), _Residual(out)]
+        channels, side = out, -(-side // 2)
+    return [*layers, nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(channels, 1)]
+
+
+def _convolution(channels: int, out: int, stride: int = 1) -> nn.Sequential:
+    convolution = nn.Conv2d(channels, out, 3, stride, padding=1, bias=False)
+    return nn.Sequential(convolution, nn.BatchNorm2d(out), nn.ReLU(inplace=True))
+
+
+class _Residual(nn.Module):
+    """Two convolutions, added to what they were given."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.added = nn.Sequential(*(_convolution(channels, channels) for _ in range(2)))
+
+    def forward(self, images: Tensor) -> Tensor:
+        added: Tensor = self.added(images)
+        return images + added
 
 
 def refresh(network: nn.Module, batches: Iterable[Tensor]) -> None:

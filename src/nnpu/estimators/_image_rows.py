@@ -272,7 +272,7 @@ def _opened(path: Path, owner: str) -> Any:
         return reader.open(path)
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist.") from error
-    except (OSError, SyntaxError, ValueError) as error:
+    except (OSError, SyntaxError, ValueError, reader.DecompressionBombError) as error:
         raise InputError(f"{path} is not an image that can be read: {error}") from error
 
 

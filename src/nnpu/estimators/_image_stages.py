@@ -7,6 +7,7 @@ for the calibration. If the prior is to be estimated, networks on halves of the 
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from contextlib import suppress
@@ -23,7 +24,7 @@ from nnpu.data.folds import PUStratifiedKFold
 from nnpu.estimators._image_network import refresh
 from nnpu.estimators._image_rows import equal_images
 from nnpu.objective import Objective
-from nnpu.parameters import InputError
+from nnpu.parameters import InputError, check_count
 from nnpu.risk import Terms
 from nnpu.training import Training, TrainingSample, predict_scores, train
 from nnpu.training.batches import BatchPlan, derive_seed
@@ -44,14 +45,19 @@ if TYPE_CHECKING:
 __all__ = [
     "RUNS",
     "STAGES",
+    "TIMED",
     "Folds",
     "HeldOut",
     "Plan",
     "Stages",
     "budget",
+    "read_plan",
+    "seconds_an_image",
+    "timed_budget",
 ]
 
 STAGES = ("apart", "half", "first", "second")
+TIMED = "plan.json"  # of a fit that was given minutes, beside its checkpoints
 RUNS = ("apart-0", "apart-1", "half-0", "half-1", "first", "second")  # a network each
 _BATCH = 256
 _LR, _DECAY = 3e-3, 5e-4
@@ -60,6 +66,9 @@ _STATISTICS = 20  # batches that batch norm is measured on anew
 _FOLDS = 10
 _PAUSE = 5.0  # seconds between two lines of progress
 _LEAST = 4
+_TRIED = 3  # steps that tell what one costs
+_WORTH = 16  # passes that the residual network needs to be better than the small one
+_SPARE = 0.85  # of the time is for passes; scoring takes the rest
 
 
 class Plan(NamedTuple):
@@ -87,6 +96,70 @@ def budget(n_rows: int, epochs: int | str) -> Plan:
     steps = -(-n_rows // batch_size)
     first = min(max(8, 750 // steps), 100)
     return Plan(batch_size, max(3, first // 3), first, max(5, 5 * first // 8))
+
+
+def timed_budget(
+    n_rows: int, seconds: float, costs: tuple[float, float], *, auto: bool
+) -> tuple[Plan, bool]:
+    """Return a plan that takes about so many seconds, and whether the network is the residual one.
+
+    Parameters
+    ----------
+    n_rows : int
+        Images.
+    seconds : float
+        For the whole fit.
+    costs : (float, float)
+        Seconds that an image costs in a pass of the small and of the residual network.
+    auto : bool
+        Whether the prior is estimated, which takes networks of its own.
+
+    Examples
+    --------
+    >>> timed_budget(50_000, 3600, (3.4e-4, 1.2e-3), auto=False)
+    (Plan(batch_size=256, apart=9, first=28, second=28), True)
+    >>> timed_budget(50_000, 300, (3.4e-4, 1.2e-3), auto=False)
+    (Plan(batch_size=256, apart=2, first=8, second=8), False)
+    """
+    batch_size = budget(n_rows, 1).batch_size
+
+    def plan(epochs: int) -> Plan:
+        return Plan(batch_size, max(1, epochs // 3), epochs, epochs)
+
+    def most(cost: float) -> int:
+        passes = _SPARE * seconds / (cost * n_rows)
+        return max(1, min(100, int(passes / plan(300).passes(auto=auto) * 300)))
+
+    small, residual = costs
+    enough = plan(most(residual)).passes(auto=False) >= _WORTH
+    return plan(most(residual if enough else small)), enough
+
+
+def read_plan(path: Path) -> tuple[Plan, bool]:
+    """Read the plan of a fit that is resumed."""
+    try:
+        stored = json.loads(path.read_text())
+        residual = stored.pop("residual")
+        plan = Plan(**{name: check_count(name, n, "the plan") for name, n in stored.items()})
+        if not isinstance(residual, bool):
+            raise TypeError("'residual' is neither true nor false")
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputError(
+            f"{path} is damaged ({error}): choose another folder for the checkpoints."
+        ) from error
+    return plan, residual
+
+
+def seconds_an_image(network: nn.Module, rows: Rows, batch_size: int) -> float:
+    """Measure what an image costs in training: the quickest of a few steps."""
+    images = rows.take(torch.arange(min(batch_size, len(rows))))
+    network.train()
+    took = []
+    for _ in range(1 + _TRIED):
+        begin = time.perf_counter()
+        network(images).sum().backward()
+        took.append(time.perf_counter() - begin)
+    return min(took) / len(images)
 
 
 class Folds:
@@ -237,6 +310,7 @@ class Stages:
             if (Path(self.checkpoint) / run).is_dir():
                 with CheckpointFolder(Path(self.checkpoint) / run) as folder:
                     folder.remove()
+        (Path(self.checkpoint) / TIMED).unlink(missing_ok=True)
         with suppress(OSError):
             Path(self.checkpoint).rmdir()
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.calibration import Threshold
+    from nnpu.estimators.explain import Contributions
     from nnpu.estimators.labels import Labels
 
 __all__ = ["BasePUClassifier"]
@@ -61,6 +62,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     scar_test_: Any = None  # the `ScarTest` of a table's labels, if `TablePU` made one
     _offset: NDArray[np.float64] | None = None  # what is subtracted from the columns of X
     _groups: NDArray[np.intp] | None = None  # of the rows, while they are fitted
+    _called_by: str = ""  # the class that the user called, if it was another
 
     def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
         """Fit from labelled positives and unlabelled rows.
@@ -84,7 +86,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         self._check_parameters()
         X, s = self._validate(X, y)
         self.classes_, codes = labels.fit_labels(s)
-        self._groups = labels.fit_groups(groups, len(codes), type(self).__name__)
+        self._groups = labels.fit_groups(groups, len(codes), self._owner)
         self._known_negatives = bool(np.any(codes == -1))
         self._check_labels(codes)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -192,11 +194,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
             The cut, and an estimate with its 90 % interval: of the recall if a recall was asked
             for, else of the precision. Both take ``prior_`` as known.
         """
-        from nnpu.estimators import threshold_choice
-
-        chosen = threshold_choice.threshold(self, *self._scored(X, y), at, precision, recall)
-        self.threshold_ = chosen.value
-        return chosen
+        return self._choose(*self._scored(X, y), at, precision, recall)
 
     def shift_prior(self, new_prior: float) -> Self:
         """Return a copy for a population in which positives have another share.
@@ -217,6 +215,30 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         check_is_fitted(self)
         return threshold_choice.shifted(self, new_prior)
 
+    def explain(
+        self, X: Any, *, background: Any = None, n_orders: int = 4, random_state: int = 0
+    ) -> Contributions:
+        """Divide the score of each row among the columns; see `nnpu.estimators.explain`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Rows to explain; dense.
+        background : array-like, optional
+            Rows that a score is compared with. Default: X itself.
+        n_orders, random_state : int
+            How many random orders of the columns are averaged, and what decides them.
+
+        Returns
+        -------
+        Contributions
+            ``base + values.sum(axis=1)`` are the scores, and ``columns`` the names of the columns.
+        """
+        from nnpu.estimators.explain import contributions
+
+        how = {"n_orders": n_orders, "random_state": random_state}
+        return contributions(self, X, background=background, **how)
+
     def score(self, X: Any, y: Any) -> float:
         """Return the PU accuracy under ``prior_`` from PU labels `y`: no true label is needed.
 
@@ -235,6 +257,11 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         from nnpu.estimators.storage import save
 
         return save(self, folder)
+
+    @property
+    def _owner(self) -> str:
+        """What errors about the shared parameters call the classifier."""
+        return self._called_by or type(self).__name__
 
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -272,6 +299,21 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     def _scored(self, X: Any, y: Any) -> tuple[NDArray[np.float32], Labels]:
         scores = self.decision_function(X)
         return scores, self._encode(scores, y)
+
+    def _choose(
+        self,
+        scores: NDArray[np.float32],
+        codes: Labels,
+        at: str | None,
+        precision: float | None,
+        recall: float | None,
+    ) -> Threshold:
+        """Set ``threshold_`` by scored rows."""
+        from nnpu.estimators import threshold_choice
+
+        chosen = threshold_choice.threshold(self, scores, codes, at, precision, recall)
+        self.threshold_ = chosen.value
+        return chosen
 
     def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
         """Do what can fail on bad input before the prior is estimated."""
@@ -314,8 +356,8 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
 
         restore_shared(self, fitted)
 
-    def _check_shared_parameters(self) -> None:
-        owner = type(self).__name__
+    def _check_shared_parameters(self, owner: str | None = None) -> None:
+        owner = owner or self._owner
         check_sampling(self.sampling, owner)
         if isinstance(self.prior, str):
             if self.prior != "auto":
@@ -349,7 +391,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     def _allows_missing(self) -> bool:
         return False
 
-    def _check_labels(self, codes: Labels) -> None:
+    def _check_labels(self, codes: Labels, owner: str | None = None) -> None:
         """Compare the labels with the parameters that say how to read them."""
         share = float(np.mean(codes == 1))
         least = _least_prior(self.prior)
@@ -359,7 +401,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
             and least is not None
             and (least < share or (least == share and not isinstance(self.prior, tuple | list)))
         ):
-            raise labels.prior_too_small(self.prior, share, type(self).__name__)
+            raise labels.prior_too_small(self.prior, share, owner or self._owner)
         if self._known_negatives and (reason := self._ignores_negatives()):
             warnings.warn(
                 f"{np.sum(codes == -1)} known negatives are not used by {reason}",
@@ -376,7 +418,12 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
             return float(self.prior)  # type: ignore[arg-type]
         if self._unlabelled_is_negative():  # then nothing is hidden
             return float(np.mean(codes == 1))
-        x_p, x_u, groups = self._prior_samples(X, codes, seed)
+        return self._estimate_prior(self._prior_samples(X, codes, seed), codes, seed)
+
+    def _estimate_prior(self, samples: tuple[Any, Any, Any], codes: Labels, seed: int) -> float:
+        """Estimate the share of positives from what `_prior_samples` gives, inside of limits."""
+        limits = self.prior if isinstance(self.prior, tuple | list) else None
+        x_p, x_u, groups = samples
         self.prior_estimate_ = estimate_prior(
             x_p,
             x_u,

@@ -188,7 +188,7 @@ class BiasedLabelPU(BasePUClassifier):
         """Refuse: it takes labels as random. Probabilities are those of EM."""
         raise needs_random("calibrate", _OWNER)
 
-    def choose_threshold(self, X: Any, y: Any, **how: Any) -> NoReturn:
+    def _choose(self, scores: Any, codes: Any, *how: Any) -> NoReturn:
         """Refuse: it takes labels as random. Set ``threshold_`` yourself."""
         raise needs_random("choose_threshold", _OWNER)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import warnings
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +13,16 @@ from scipy.special import logit
 
 from nnpu import metrics
 from nnpu.estimators.ranking import rank_rows
-from nnpu.hidden import Estimate, Hidden, HiddenPositives, KnownShare, hidden_positives
+from nnpu.hidden import (
+    Estimate,
+    Hidden,
+    HiddenPositives,
+    KnownShare,
+    hidden_positives,
+    unlabelled_probability,
+)
 from nnpu.parameters import InputError
+from nnpu.prior import PriorEstimate, estimate_prior
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +33,7 @@ if TYPE_CHECKING:
     from nnpu.estimators.ranking import Ranking
 
 __all__ = [
+    "CLOSE",
     "MEANINGS",
     "NAMES",
     "Estimate",
@@ -34,6 +45,7 @@ __all__ = [
     "list_sizes",
     "prior_interval",
     "prior_lines",
+    "share_here",
     "unlabelled_cut",
 ]
 
@@ -58,6 +70,9 @@ MEANINGS: Mapping[str, str] = {
     "pu_zero_one_risk": "share of wrong predictions",
     "lee_liu_score": "recall² / share predicted positive; compares models without a prior",
 }
+
+#: Rows whose probabilities differ by no more from that of the threshold are near it.
+CLOSE = 0.1
 
 _SURE = 1e-3  # a test with a smaller p-value says that labels were not given at random
 _HIGHEST = {"lee_liu_score": math.inf}  # the others are shares
@@ -87,12 +102,18 @@ class Evaluation:
         How many rows there are, have a label, and are predicted positive.
     s, scores : ndarray
         The PU labels and the scores that were judged.
+    names : sequence or None
+        What the rows are called, if that is known.
     ranking : Ranking or None
         The rows to look at first.
     fold : ndarray or None
         The fold of each row if each was scored by a model that was not fitted to it.
     audited : bool
         Whether `hidden` is what a review of these rows found.
+    examples : object
+        Rows with their cells, those of the ranking among them, for a report; None if not kept.
+    prior_note : str
+        Why the share of positives is not that of the training; else empty.
     images : object
         The images that were judged, for a report; None if the rows are none.
     drift : tuple of str
@@ -129,6 +150,9 @@ class Evaluation:
     hidden: Hidden = field(default=None, repr=False)  # type: ignore[assignment]
     fold: NDArray[np.intp] | None = field(default=None, repr=False)
     audited: bool = False
+    names: Sequence[Any] | NDArray[Any] | None = field(default=None, repr=False)
+    examples: Any = field(default=None, repr=False)
+    prior_note: str = ""
 
     def top(self, n: int) -> Estimate:
         """Return the share of positives among the `n` unlabelled rows that rank highest.
@@ -185,9 +209,10 @@ class Evaluation:
         return [*prior_lines(self.prior, self.prior_known), *self._figures(names)]
 
     def __str__(self) -> str:
-        changed = ["Columns that differ from the training rows:"] if self.drift else []
+        changed = ["What differs from the training rows:"] if self.drift else []
         changed += [f"  {line}" for line in self.drift]
-        return "\n".join([*self.lines(), *changed])
+        note = [self.prior_note] if self.prior_note else []
+        return "\n".join([*note, *self.lines(), *changed])
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -239,6 +264,7 @@ class Evaluation:
                 for name, each in self.metrics.items()
             },
             "contradictions": self.contradictions(),
+            "prior_note": self.prior_note or None,
             "drift": list(self.drift),
             "hidden": hidden_json(self.hidden),
             "audited": self.audited,
@@ -333,10 +359,107 @@ def evaluate(
         flagged=int(flagged.sum()),
         s=s,
         scores=scores,
-        ranking=rank_rows(s, scores, cut, names),
+        ranking=rank_rows(
+            s,
+            scores,
+            cut,
+            names,
+            close=_close(classifier, scores, cut, c),
+            of_labelled=float(classifier.threshold_),
+        ),
         images=images,
         hidden=hidden,
         fold=fold,
+        names=names,
+    )
+
+
+def _close(
+    classifier: BasePUClassifier, scores: NDArray[np.float32], cut: float, labelled: float
+) -> NDArray[np.bool_]:
+    """Return which scores are close to the cut of unlabelled rows, by their probabilities."""
+    found = unlabelled_probability(classifier.calibration_(scores), labelled)
+    at = unlabelled_probability(classifier.calibration_([cut]), labelled)
+    return np.asarray(np.abs(found - at) <= CLOSE)
+
+
+def share_here(
+    classifier: BasePUClassifier,
+    s: NDArray[np.int8],
+    scores: NDArray[np.float32],
+    prior: Any = None,
+    *,
+    judged: Evaluation | None = None,
+    owner: str = "evaluate",
+) -> tuple[BasePUClassifier, str]:
+    """Return the classifier with the share of positives of these rows, and what to say of it.
+
+    Its scores, its probabilities and its threshold stay: they are what is judged.
+
+    Parameters
+    ----------
+    classifier : BasePUClassifier
+        Fitted.
+    s, scores
+        PU labels and scores of rows that it was not fitted to.
+    prior : float, "auto", (low, high) or PriorEstimate, optional
+        The share. By default that of the training, unless these rows contradict it.
+    judged : Evaluation, optional
+        What rows of the training's own population said: an estimate that is off there too says
+        nothing against the share of the training.
+    owner : str
+        Whose parameter `prior` is, for errors.
+    """
+    if not (s == 1).any() or not (s == 0).any():
+        return classifier, ""  # `evaluate` refuses them
+    values = np.asarray(scores, dtype=np.float64)
+    if prior is None:
+        return _checked_share(classifier, s, values, judged)
+    here = copy(classifier)
+    here.prior, here.scar_test_, here.prior_estimate_ = prior, None, None
+    here._check_shared_parameters(owner)
+    here._check_labels(s, owner)
+    if isinstance(prior, PriorEstimate):
+        here.prior_, here.prior_estimate_ = prior.value, prior
+    elif isinstance(prior, str | tuple | list):
+        here.prior_ = here._estimate_prior((values[s == 1], values[s == 0], None), s, 0)
+    else:
+        here.prior_ = float(prior)
+    return here, ""
+
+
+def _checked_share(
+    classifier: BasePUClassifier,
+    s: NDArray[np.int8],
+    scores: NDArray[np.float64],
+    judged: Evaluation | None,
+) -> tuple[BasePUClassifier, str]:
+    """Return the classifier with the training's share, or with another if rows contradict it."""
+    value, low, high = prior_interval(classifier)
+    impossible = metrics.possible_prior(value, s, sampling=classifier.sampling) != value
+    here = copy(classifier)
+    here.prior, here.scar_test_ = "auto", None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an estimate of 0 is one of the doubts below
+        try:
+            here.prior_ = here._estimate_prior((scores[s == 1], scores[s == 0], None), s, 0)
+            found = prior_interval(here)
+            same = found.low <= high and low <= found.high
+            same |= not (here.prior_estimate_ and here.prior_estimate_.identified)
+            if not same and judged is not None:
+                own = np.asarray(judged.scores, dtype=np.float64)
+                how: dict[str, Any] = {"sampling": classifier.sampling, "random_state": 0}
+                before = estimate_prior(own[judged.s == 1], own[judged.s == 0], **how)
+                known = float(np.mean(judged.s >= 0)) if judged.sampling == "one-sample" else 1.0
+                same = found.low <= before.high * known and before.low * known <= found.high
+        except InputError:  # equal scores, or a single row: they contradict nothing
+            return classifier, ""
+    if same and not impossible:
+        return classifier, ""
+    return here, (
+        f"The share of positives is not that of the training, {value:.2f}: in these rows it is "
+        f"estimated as {found.value:.2f} ({found.low:.2f} to {found.high:.2f}). If you know it, "
+        "give it (--prior)."
     )
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,11 +22,27 @@ from nnpu.data.vectors import as_array
 from nnpu.estimators import loading, threshold_choice
 from nnpu.estimators._image_network import ImageNet, augmentation, channel_scale, moves
 from nnpu.estimators._image_rows import ImageFormat, open_images
-from nnpu.estimators._image_stages import RUNS, Stages, budget
+from nnpu.estimators._image_stages import (
+    RUNS,
+    TIMED,
+    Stages,
+    budget,
+    read_plan,
+    seconds_an_image,
+    timed_budget,
+)
 from nnpu.estimators._weights import arrays_of, weights_for
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.untrusted import check_history
-from nnpu.parameters import InputError, ParameterError, check_choice, check_count, shown
+from nnpu.files import write_text
+from nnpu.parameters import (
+    InputError,
+    ParameterError,
+    check_choice,
+    check_count,
+    check_number,
+    shown,
+)
 from nnpu.prior import estimate_prior
 from nnpu.training import predict_scores
 from nnpu.training.checkpoint import check_checkpoints
@@ -35,7 +54,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from nnpu.data.rows import Rows
-    from nnpu.estimators._image_stages import HeldOut
+    from nnpu.estimators._image_stages import HeldOut, Plan
     from nnpu.estimators.labels import Labels
 
 __all__ = ["ImagePU"]
@@ -69,6 +88,11 @@ class ImagePU(BasePUClassifier):
     epochs : int or "auto", default="auto"
         Passes of each network over its images. "auto" takes eight for nnPU and five for the
         network after it, and more where there are fewer than 24,000 images.
+    minutes : float or None, default=None
+        About how long the fit may take, in place of `epochs`. A few steps are timed, and the fit
+        takes as many passes as there is time for: of a larger, residual network if that can do at
+        least sixteen. The same seed gives the same bits only if the number of passes comes out the
+        same; ``history_`` has a row for each.
     size : (int, int) or None, default=None
         Height and width to which image files are resized. None wants files of one size.
     checkpoint : path-like or None, default=None
@@ -121,6 +145,7 @@ class ImagePU(BasePUClassifier):
         sampling: str = "two-sample",
         augment: str | Sequence[str] | Callable[[Tensor], Tensor] | None = "auto",
         epochs: int | str = "auto",
+        minutes: float | None = None,
         size: tuple[int, int] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
@@ -130,6 +155,7 @@ class ImagePU(BasePUClassifier):
         self.sampling = sampling
         self.augment = augment
         self.epochs = epochs
+        self.minutes = minutes
         self.size = size
         self.checkpoint = checkpoint
         self.random_state = random_state
@@ -158,6 +184,13 @@ class ImagePU(BasePUClassifier):
             check_choice("epochs", self.epochs, _OWNER, ["auto"], also="an int")
         else:
             check_count("epochs", self.epochs, _OWNER)
+        if self.minutes is not None:
+            check_number("minutes", self.minutes, _OWNER, low=0, high=100_000, include_low=False)
+            if self.epochs != "auto":
+                raise ParameterError(
+                    f"The 'epochs' parameter of {_OWNER} must be 'auto' if 'minutes' is given. Got "
+                    f"{shown(self.epochs)} instead."
+                )
         if not isinstance(self.verbose, bool):
             check_count("verbose", self.verbose, _OWNER, low=0)
         if self.size is not None:
@@ -188,26 +221,46 @@ class ImagePU(BasePUClassifier):
     def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
         if self._groups is not None:
             raise ParameterError(
-                f"The 'groups' parameter of {_OWNER}.fit must be None: its images are not held out "
-                "by groups."
+                f"The 'groups' parameter of {self._owner} must be None: images are not held out by "
+                "groups."
             )
         if self.checkpoint is not None:
-            check_checkpoints(self.checkpoint, RUNS)
-        plan = budget(len(codes), self.epochs)
-        passes = plan.passes(auto=self.prior == "auto")
+            check_checkpoints(self.checkpoint, RUNS, files=(TIMED,))
         _, height, width = self.image_shape_
         augment = augmentation(self.augment, height, width, _OWNER)
-        mean, scale = channel_scale(X)
+        shown_as = (self.image_shape_, *channel_scale(X), augment, moves(self.augment))
+        plan, residual = self._plan(X, lambda larger: ImageNet(*shown_as, residual=larger))
+        passes = plan.passes(auto=self.prior == "auto")
         self._stages = Stages(
             X,
             codes,
-            lambda: ImageNet(self.image_shape_, mean, scale, augment, moves(self.augment)),
+            lambda: ImageNet(*shown_as, residual=residual),
             plan,
             self.sampling,
             seed,
             self.checkpoint,
             passes if self.verbose else 0,
         )
+
+    def _plan(self, rows: Rows, make: Callable[[bool], nn.Module]) -> tuple[Plan, bool]:
+        """Return how long the networks are trained, and whether they are residual ones."""
+        plan = budget(len(rows), self.epochs)
+        if self.minutes is None:
+            return plan, False
+        kept = None if self.checkpoint is None else Path(self.checkpoint) / TIMED
+        if kept is not None and kept.is_file():
+            return read_plan(kept)  # resumed: the machine may be busier now than it was then
+        costs = [seconds_an_image(make(larger), rows, plan.batch_size) for larger in (False, True)]
+        auto = self.prior == "auto"
+        plan, residual = timed_budget(len(rows), 60 * self.minutes, (costs[0], costs[1]), auto=auto)
+        if self.verbose:
+            kind = "larger, residual" if residual else "small"
+            passes = f"{plan.first} and {plan.second} passes"
+            print(f"{self.minutes:g} minutes: {passes} of the {kind} network", file=sys.stderr)
+        if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            write_text(kept, json.dumps({**plan._asdict(), "residual": residual}) + "\n")
+        return plan, residual
 
     def _prior_samples(
         self, X: Any, codes: Labels, seed: int
@@ -258,6 +311,7 @@ class ImagePU(BasePUClassifier):
         fitted["history"] = self.history_
         fitted["images"] = vars(self._format)
         fitted["averaged"] = bool(self.module_.averaged)
+        fitted["residual"] = bool(self.module_.residual)
         return tensors | arrays_of(self.module_), fitted
 
     def _restore(
@@ -268,10 +322,12 @@ class ImagePU(BasePUClassifier):
         if self._format.size != self.n_features_in_:
             raise InputError("The number of features is not that of the images.")
         self.image_shape_ = self._format.shape
+        residual = fitted.get("residual") is True  # False before 0.3.0
         with torch.device("meta"):  # sizes are compared before anything is allocated
-            expected = ImageNet(self.image_shape_).state_dict()
+            expected = ImageNet(self.image_shape_, residual=residual).state_dict()
         weights = weights_for(expected, tensors)
-        network: nn.Module = ImageNet(self.image_shape_, averaged=fitted["averaged"] is True)
+        averaged = fitted["averaged"] is True
+        network: nn.Module = ImageNet(self.image_shape_, averaged=averaged, residual=residual)
         network.load_state_dict(weights)
         self.module_ = network.eval()
         self.history_ = check_history(fitted["history"])

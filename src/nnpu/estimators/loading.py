@@ -40,6 +40,7 @@ _STORED = {  # what a folder can hold, and where it is: imported only if it does
     "ImagePU": "nnpu.estimators.images",
     "LinearPU": "nnpu.estimators.linear",
     "PUClassifier": "nnpu.estimators.network",
+    "ScorePU": "nnpu.table.ready_scores",
 }
 
 

@@ -31,9 +31,10 @@ class Ranking(NamedTuple):
     top : tuple of RankedRow
         Unlabelled rows with the highest scores, the highest first.
     near : tuple of RankedRow
-        Unlabelled rows whose scores are nearest to the threshold, the highest first.
+        Unlabelled rows whose scores are nearest to the threshold, the highest first; none that is
+        far from it.
     doubted : tuple of RankedRow
-        Labelled rows below the threshold, the lowest first.
+        Labelled rows below their threshold, the lowest first.
     """
 
     top: tuple[RankedRow, ...]
@@ -52,6 +53,8 @@ def rank_rows(
     names: Sequence[Any] | NDArray[Any] | None = None,
     *,
     most: int = 10,
+    close: NDArray[np.bool_] | None = None,
+    of_labelled: float | None = None,
 ) -> Ranking:
     """Return the rows to look at first.
 
@@ -65,6 +68,10 @@ def rank_rows(
         What the rows are called; by default by their number, the first is 1.
     most : int
         How many of each.
+    close : ndarray of shape (n,), optional
+        Which rows are close enough to the threshold to be called near; by default all.
+    of_labelled : float, optional
+        The threshold of labelled rows, if it is another.
 
     Examples
     --------
@@ -76,9 +83,10 @@ def rank_rows(
     values = np.asarray(scores, dtype=np.float64)
     unlabelled, labelled = np.flatnonzero(s == 0), np.flatnonzero(s == 1)
     top = unlabelled[np.argsort(-values[unlabelled], kind="stable")[:most]]
-    near = unlabelled[np.argsort(np.abs(values[unlabelled] - threshold), kind="stable")[:most]]
+    near = unlabelled if close is None else unlabelled[close[unlabelled]]
+    near = near[np.argsort(np.abs(values[near] - threshold), kind="stable")[:most]]
     near = near[np.argsort(-values[near], kind="stable")]
-    below = labelled[values[labelled] <= threshold]
+    below = labelled[values[labelled] <= (threshold if of_labelled is None else of_labelled)]
     doubted = below[np.argsort(values[below], kind="stable")[:most]]
 
     def seen(rows: NDArray[np.intp]) -> tuple[RankedRow, ...]:

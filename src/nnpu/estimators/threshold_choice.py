@@ -39,6 +39,9 @@ __all__ = [
     "threshold",
 ]
 
+#: Scores are single precision: equal rows of two batches may differ by this much of their size.
+_ROUNDING = 1e-6
+
 Classifier = TypeVar("Classifier", bound="BasePUClassifier")
 
 
@@ -47,6 +50,8 @@ def calibration(
 ) -> ScoreCalibration:
     """Return the calibration that held-out scores and their PU labels give."""
     _check_both(codes, "calibrate")
+    if np.ptp(scores) <= _ROUNDING * np.abs(scores).max():
+        raise InputError("calibrate: all scores are equal, so that no slope can be found.")
     if not classifier._unlabelled_is_negative():
         return fit_calibration(*_split(classifier, scores, codes), **_setting(classifier))
     # Every row has its true label: with all rows as the population and their own share of

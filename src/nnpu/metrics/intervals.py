@@ -130,21 +130,23 @@ def contradiction(
     highest = ESTIMATES[name].highest
     if name not in _WORDS or math.isnan(value) or 0 <= value <= highest:
         return ""
-    what = f"{_WORDS[name].capitalize() if name != 'pu_roc_auc' else 'An AUC'} of {value:.2f}"
+    words = _WORDS[name]
+    what = f"{words[0].upper()}{words[1:]} of {value:.2f}"
     if low <= highest < value and math.isfinite(low):
-        return (
-            f"{what} is impossible, but within the error of so few rows: "
-            f"read it as at least {low:.2f}."
-        )
+        return _by_chance(what, f"at least {low:.2f}" if low > 0 else "")
     if high >= 0 > value and math.isfinite(high):
-        return (
-            f"{what} is impossible, but within the error of so few rows: "
-            f"read it as at most {high:.2f}."
-        )
+        return _by_chance(what, f"at most {high:.2f}" if high < highest else "")
     return (
         f"{what} is impossible: the prior is too large, or the labelled rows are not a random "
         "sample of the positives."
     )
+
+
+def _by_chance(what: str, read: str) -> str:
+    """Say what a value beyond the possible ones means if its interval reaches them."""
+    if not read:  # the interval holds every possible value
+        return f"{what} is impossible: so few rows say nothing about it."
+    return f"{what} is impossible, but within the error of so few rows: read it as {read}."
 
 
 def _name(metric: Any, owner: str) -> str:

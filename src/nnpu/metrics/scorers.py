@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nnpu.metrics.estimates import METRICS
+from nnpu.metrics.score_tables import possible_prior
 from nnpu.parameters import ParameterError, Sampling, check_choice, check_prior, check_sampling
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ class PUScorer:
     metric : str
         The name of a metric in `nnpu.metrics.METRICS`.
     prior : float, optional
-        π_p. Default: the fitted estimator's `prior_`.
+        π_p. Default: the fitted estimator's `prior_`, moved to the nearest one that the rows can
+        have (`possible_prior`).
     sampling : {"two-sample", "one-sample"}, optional
         Default: the estimator's `sampling` if it has one, else "two-sample".
     """
@@ -41,9 +43,11 @@ class PUScorer:
             values = _scores(estimator, X)
         else:
             values = np.asarray(estimator.predict(X)) == np.max(estimator.classes_)
-        score = METRICS[self.metric](
-            _pu_labels(s), values, prior=self._prior(estimator), sampling=self._sampling(estimator)
-        )
+        labels, sampling = _pu_labels(s), self._sampling(estimator)
+        prior = self._prior(estimator)
+        if self.prior is None:  # that of the training: a fold may have more labels than it allows
+            prior = possible_prior(prior, labels, sampling=sampling)
+        score = METRICS[self.metric](labels, values, prior=prior, sampling=sampling)
         return -score if self.metric == "pu_zero_one_risk" else score
 
     def _prior(self, estimator: Any) -> float:

@@ -11,11 +11,12 @@ from nnpu.data.vectors import as_array, as_vector
 from nnpu.parameters import InputError, ParameterError, check_choice, check_sampling, shown
 from nnpu.prior.bbe import best_bin, best_bin_interval
 from nnpu.prior.curve import Z90, FloatArray, ratio_curve
-from nnpu.prior.judgement import WIDEST, Evidence, doubt, message
+from nnpu.prior.judgement import MOST, WIDEST, Evidence, doubt, message
 from nnpu.prior.methods import METHODS, Limits
 from nnpu.prior.mixture import CLOSE, FAR, Law
 from nnpu.prior.result import PriorEstimate
 from nnpu.prior.subsample import check_random_state, some_rows
+from nnpu.terminal import how_many
 
 __all__ = ["estimate_prior"]
 
@@ -108,6 +109,12 @@ def estimate_prior(
             f"The interval is wider than {WIDEST}: more labelled rows, or columns that tell "
             "positives from negatives better, are needed."
         )
+    hidden = [(end * (n_p + n_u) - n_p) / n_u if labelled else end for end in (low, high)]
+    if not doubts and hidden[1] > MOST * max(hidden[0], 0.0):
+        doubts = (
+            f"The ends of the interval differ by more than a factor of {MOST:.0f} among the "
+            "unlabelled rows: there are too few labelled rows, or positives are too rare."
+        )
     said = message(
         method,
         sampling,
@@ -165,7 +172,9 @@ def _scores_of(
 def _as_scores(x: Any, name: str) -> FloatArray:
     scores = as_vector(x, name, "estimate_prior")
     if scores.size < 2:
-        raise InputError(f"{name} has {scores.size} rows; an estimate needs at least two.")
+        raise InputError(
+            f"{name} has {how_many(scores.size, 'row')}; an estimate needs at least two."
+        )
     return scores
 
 

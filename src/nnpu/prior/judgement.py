@@ -14,10 +14,13 @@ if TYPE_CHECKING:
     from nnpu.parameters import Sampling
     from nnpu.prior.curve import FloatArray
 
-__all__ = ["WIDEST", "Evidence", "doubt", "message"]
+__all__ = ["MOST", "WIDEST", "Evidence", "doubt", "message"]
 
 #: An interval wider than this says too little to call the prior identified.
 WIDEST = 0.25
+
+#: So does one whose ends, as shares of the unlabelled rows, differ by more than this factor.
+MOST = 3.0
 
 #: A greater AUC of P against U, or fewer positives in U, is a leak or no answer.
 APART, FEWEST = 0.99, 10

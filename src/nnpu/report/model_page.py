@@ -12,6 +12,7 @@ from nnpu.estimators.evaluation import (
     labelled_share,
     list_sizes,
     prior_interval,
+    unlabelled_cut,
 )
 from nnpu.hidden import unlabelled_probability
 from nnpu.metrics import (
@@ -81,7 +82,7 @@ def model_page(
     title: str,
     lead: str = "What the model learned, and how far it can be trusted.",
     learned: str = "",
-    facts: Mapping[str, str] | None = None,
+    facts: Mapping[str, str | tuple[str, str]] | None = None,
     columns: Sequence[ColumnFate] = (),
     about_columns: str = "",
     importance: Sequence[tuple[str, float, float, float]] = (),
@@ -92,6 +93,7 @@ def model_page(
     about_rows: str = ASSUMPTION,
     about_calibration: str = "",
     prior_counts: tuple[int, int] | None = None,
+    labelled: float | None = None,
     footer: str = "",
 ) -> Page:
     """Return the report of a classifier and of rows that judge it.
@@ -106,7 +108,7 @@ def model_page(
         Heading, first sentence, and how the page came about.
     learned : str
         What the model was fitted to, as a sentence.
-    facts : mapping of str to str, optional
+    facts : mapping of str to str or (str, str), optional
         The figures to see first; by default the counts of the rows. The prior is added.
     columns : sequence of ColumnFate
         What was done with each column.
@@ -126,9 +128,14 @@ def model_page(
         Which rows judged the model, and what they are to its calibration.
     prior_counts : (int, int), optional
         Labelled and unlabelled rows that the prior was estimated from.
+    labelled : float, optional
+        The share of the positives that is labelled; by default that of the rows that judged it.
     """
     shown = dict(facts if facts is not None else _counts(found))
     shown["Positive among unlabelled"] = _share_words(found)
+    c = labelled
+    if c is None:
+        c = 0.0 if found is None else labelled_share(classifier, found.s)
     sections = [verdict_section(verdict(found, learned, leaks=leaks), shown)]
     if found is not None and not leaks:
         sizes = list_sizes(found.hidden)
@@ -136,12 +143,18 @@ def model_page(
     if drift:
         sections.append(drift_section(drift))
     if found is not None and found.ranking is not None and found.ranking.top:
-        calibration, c = classifier.calibration_, labelled_share(classifier, found.s)
+        calibration = classifier.calibration_
 
         def probability(score: float) -> float:
             return float(unlabelled_probability(calibration([score]), c)[0])
 
-        sections.append(rows_section(found.ranking, probability, why))
+        def of_labelled(score: float) -> float:
+            return float(calibration([score])[0])
+
+        cut = unlabelled_cut(classifier, c)
+        sections.append(
+            rows_section(found.ranking, probability, why, labelled=of_labelled, cut=cut)
+        )
     if found is not None and found.images is not None:
         from nnpu.report.example_images import pictures_section
 
@@ -152,7 +165,7 @@ def model_page(
     if found is None:
         sections.append(_prior(classifier, prior_counts))
     else:
-        sections += _judged(classifier, found, about_rows, about_calibration, prior_counts)
+        sections += _judged(classifier, found, c, about_rows, about_calibration, prior_counts)
     if classifier.scar_test_ is not None or suspects:
         message = "" if classifier.scar_test_ is None else classifier.scar_test_.message
         sections.append(labels_section(message, suspects))
@@ -167,22 +180,27 @@ def model_page(
     return Page(title, lead, sections, made)
 
 
-def _counts(found: Evaluation | None) -> dict[str, str]:
+def _counts(found: Evaluation | None) -> dict[str, str | tuple[str, str]]:
     if found is None:
         return {}
     return {
         "Rows": f"{found.rows:,}",
         "Labelled": f"{found.labelled:,}",
-        "Predicted positive": f"{found.flagged:,}",
+        "Predicted positive": (f"{found.hidden.flagged:,}", f"of {found.hidden.rows:,} unlabelled"),
     }
 
 
-def _share_words(found: Evaluation | None) -> str:
+def _share_words(found: Evaluation | None) -> str | tuple[str, str]:
+    """The range of the share, and its middle; the share alone if it was given."""
     if found is None:
         return "not known"
-    share = found.hidden.share
-    low, high = (f"{100 * end:.0f}" for end in (share.low, share.high))
-    return f"{100 * share.value:.1f}\u00a0%" if low == high else f"{low} to {high}\u00a0%"
+    value, low, high = (100 * end for end in found.hidden.share)
+    if low == high:
+        return f"{value:.1f}\u00a0%", "by the share given"
+    digits = 0 if high >= 10 else 1 if high >= 1 else 2
+    guess = "audited" if found.audited else "best guess"
+    words = f"{low:.{digits}f} to {high:.{digits}f}\u00a0%"
+    return words, f"{guess} {value:.{digits}f}\u00a0%"
 
 
 def _compared(classifier: Any) -> list[Section]:
@@ -190,23 +208,22 @@ def _compared(classifier: Any) -> list[Section]:
     members = getattr(classifier, "members_", None)
     if not members:
         return []
-    rows = [
-        [
-            str(member["name"]),
-            f"{member['weight']:.2f}",
-            _share(member["auc"]),
-            _share(member["aside"]),
-            str(member["reason"]) or "used",
-        ]
-        for member in sorted(members, key=lambda member: -member["weight"])
-    ]
-    rows.insert(0, ["all together", "", "", _share(classifier.aside_), ""])
+    ordered = sorted(members, key=lambda member: -member["weight"])
+    rows, unused = [["all together", "", "", _share(classifier.aside_)]], []
+    for member in ordered:
+        name, auc = str(member["name"]), [_share(member["auc"]), _share(member["aside"])]
+        weight = f"{member['weight']:.2f}"
+        if float(weight):
+            rows.append([name, weight, *auc])
+        else:
+            unused.append([name, *auc, str(member["reason"]) or "adds nothing to the others"])
     words = (
         "The score is a weighted mean of these models. AUC says how well each tells labelled from "
         "unlabelled rows that it was not fitted to, in folds and on the rows that were set aside; "
         "since some unlabelled rows are positive, it cannot reach 1."
     )
-    return [models_section(["Model", "Weight", "AUC in folds", "AUC set aside", ""], rows, words)]
+    head = ["Model", "Weight", "AUC in folds", "AUC set aside"]
+    return [models_section(head, rows, words, unused)]
 
 
 def _share(value: float | None) -> str:
@@ -216,6 +233,7 @@ def _share(value: float | None) -> str:
 def _judged(
     classifier: BasePUClassifier,
     found: Evaluation,
+    labelled: float,
     about_rows: str,
     about_calibration: str,
     prior_counts: tuple[int, int] | None,
@@ -248,6 +266,7 @@ def _judged(
             known=found.prior_known,
             score_range=(bins[0]["low"], bins[-1]["high"]),
             scenarios=named,
+            remark=_two_cuts(classifier, labelled),
         ),
         costs_section({priors[words]: tables[words] for words in ends}, population=population),
         scores_section(bins),
@@ -259,6 +278,21 @@ def _judged(
             remark=about_calibration,
         ),
     ]
+
+
+def _two_cuts(classifier: BasePUClassifier, labelled: float) -> str:
+    """Say which rows the explorer counts, and where those without a label are cut."""
+    words = "Labelled and unlabelled rows are counted together here, by their score alone."
+    cut = unlabelled_cut(classifier, labelled)
+    if classifier.sampling == "two-sample":
+        words = "Flagged rows are counted among the unlabelled ones."
+    elif cut != classifier.threshold_:
+        words += (
+            " A row that is known to be unlabelled had its chance of a label and is less likely "
+            f"positive: it is predicted positive above a score of {number(cut)}, where its own "
+            "probability is that of the threshold."
+        )
+    return words
 
 
 def _metric_rows(found: Evaluation) -> list[tuple[str, float, float, float, str]]:

@@ -3,7 +3,8 @@
 `draw` chooses rows with known chances, `audit` turns the answers into prior, precision, recall
 and accuracy with intervals that assume nothing about the model. `recalibrate`, `known_rows` and
 `least_cost` use them; `agreement` compares two reviewers. `Review` keeps rounds, writes sheets and
-reads them back.
+reads them back. `ListReview` works down a list: every answer teaches, `left` and `certificate` say
+when to stop.
 """
 
 from nnpu.review.audits import Audit, Estimate, audit, curves
@@ -14,25 +15,33 @@ from nnpu.review.learning import KnownRows, Recalibration, known_rows, recalibra
 from nnpu.review.lists import list_count
 from nnpu.review.reviewers import Agreement, agreement
 from nnpu.review.rounds import Review
+from nnpu.review.stopping import Certificate, Looks, certificate, left
+from nnpu.review.worklist import ListReview, load
 
 __all__ = [
     "PURPOSES",
     "Agreement",
     "Audit",
+    "Certificate",
     "Cut",
     "Draw",
     "Estimate",
     "KnownRows",
+    "ListReview",
+    "Looks",
     "Recalibration",
     "Review",
     "ScarCheck",
     "agreement",
     "audit",
+    "certificate",
     "curves",
     "draw",
     "known_rows",
     "least_cost",
+    "left",
     "list_count",
+    "load",
     "recalibrate",
     "scar_check",
 ]

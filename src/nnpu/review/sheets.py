@@ -32,8 +32,11 @@ __all__ = [
     "cells",
     "digest",
     "holds_answers",
+    "looks_text",
     "parse_answer",
     "parse_purpose",
+    "parse_recall",
+    "read_looks",
     "read_sheets",
     "sheet_text",
 ]
@@ -41,6 +44,7 @@ __all__ = [
 #: The columns of a sheet; those of the table follow.
 COLUMNS = ("answer", "id", "probability", "reasons", "chance", "review")
 _NEEDED = ("answer", "id", "probability", "chance", "review")
+_LOOKS = ("answer", "row", "look", "reasons", "review")  # of a review that works down a list
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -79,6 +83,24 @@ def parse_purpose(text: str) -> Purpose:
         raise InputError(
             f"The purpose {text!r} is not understood. Write finding=0.3+estimate=0.7, say."
         ) from None
+
+
+def parse_recall(text: str | None) -> float | None:
+    """Return the recall of a certificate that is wanted; None if none is.
+
+    >>> parse_recall("recall=.9")
+    0.9
+    """
+    if text is None:
+        return None
+    word, _, value = text.partition("=")
+    try:
+        found = float(value) if word.strip() == "recall" else 0.0
+    except ValueError:
+        found = 0.0
+    if not 0 < found < 1:
+        raise InputError(f"--until {text}: write recall=0.9, say.")
+    return found
 
 
 def digest(values: Iterable[Any]) -> str:
@@ -187,8 +209,78 @@ def _safe(text: str) -> str:
     return text
 
 
-def read_sheets(path: str | os.PathLike[str]) -> list[Sheet]:
-    """Read a sheet, or several one below the other, and refuse what cannot be matched."""
+def looks_text(
+    rows: IntArray,
+    random: Sequence[bool],
+    columns: Mapping[str, Sequence[str]],
+    reasons: Sequence[str],
+    name: str,
+) -> str:
+    """Return the CSV text of rows that a review down a list dealt.
+
+    Parameters
+    ----------
+    rows : array of int
+        Their numbers in the table; the sheet counts from 1.
+    random : sequence of bool
+        Whether each was drawn at random.
+    columns, reasons
+        Cells and reasons of these rows.
+    name : str
+        The review, so that a sheet of another one is refused.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    names = [f"{column} (table)" if column in _LOOKS else column for column in columns]
+    writer.writerow([*_LOOKS, *map(_safe, names)])
+    for i, row in enumerate(rows):
+        look = "random" if random[i] else "list"
+        ours = ["", int(row) + 1, look, _safe(reasons[i]), name]
+        writer.writerow([*ours, *(_safe(values[i]) for values in columns.values())])
+    return text.getvalue()
+
+
+def read_looks(path: str | os.PathLike[str], name: str) -> tuple[list[int], list[float]]:
+    """Return the rows that a sheet of a review down a list answers, and the answers.
+
+    Parameters
+    ----------
+    path : path-like
+        The sheet; rows whose answer is blank are left out.
+    name : str
+        The review that it must be of.
+    """
+    names, lines = _csv_lines(path)
+    missing = [column for column in ("answer", "row", "review") if column not in names]
+    if missing:
+        raise InputError(
+            f"{path} is not a sheet of this kind of review: it has no column {', '.join(missing)}. "
+            "Write it with --next and --out, and change nothing but the column answer."
+        )
+    rows, answers = [], []
+    for line, cells_ in lines:
+        where, found = f"{path}, line {line}", dict(zip(names, cells_, strict=False))
+        if found.get("review") != name:
+            raise InputError(f"{where}: this row is of another review, model or table.")
+        try:
+            answer = parse_answer(found["answer"])
+        except ValueError as error:
+            raise InputError(
+                f"{where}: the answer {found['answer']!r} is not understood. Write yes, no or ? "
+                "(don't know)."
+            ) from error
+        try:
+            row = int(found["row"]) - 1
+        except ValueError as error:
+            raise InputError(f"{where}: the column row must stay as it was.") from error
+        if answer is not None:
+            rows.append(row)
+            answers.append(answer)
+    return rows, answers
+
+
+def _csv_lines(path: str | os.PathLike[str]) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Return the column names of a sheet and its lines with their numbers; blank ones left out."""
     source = str(path)
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
@@ -196,10 +288,17 @@ def read_sheets(path: str | os.PathLike[str]) -> list[Sheet]:
         raise InputError(f"{source} is not UTF-8 text: save it as CSV UTF-8.") from error
     except OSError as error:
         raise InputError(f"{source} cannot be read: {error.strerror}.") from error
-    header = text.partition("\n")[0]
-    delimiter = max(",;\t", key=header.count)
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     names = next(rows, [])
+    # Headers of sheets that were put together come again.
+    return names, [(rows.line_num, line) for line in rows if any(line) and line != names]
+
+
+def read_sheets(path: str | os.PathLike[str]) -> list[Sheet]:
+    """Read a sheet, or several one below the other, and refuse what cannot be matched."""
+    source = str(path)
+    names, lines = _csv_lines(path)
     missing = [name for name in _NEEDED if name not in names]
     if missing:
         raise InputError(
@@ -208,9 +307,8 @@ def read_sheets(path: str | os.PathLike[str]) -> list[Sheet]:
         )
     at = {name: names.index(name) for name in _NEEDED}
     sheets: dict[str, Sheet] = {}
-    for cells_ in rows:
-        if any(cells_) and cells_ != names:  # blank lines, and headers of sheets put together
-            _add(sheets, cells_, at, f"{source}, line {rows.line_num}", source)
+    for line, cells_ in lines:
+        _add(sheets, cells_, at, f"{source}, line {line}", source)
     if not sheets:
         raise InputError(f"{source} has no rows.")
     return [_complete(sheet) for sheet in sheets.values()]
@@ -221,6 +319,9 @@ def holds_answers(path: str | os.PathLike[str]) -> bool:
     if not Path(path).is_file():
         return False
     try:
+        names, lines = _csv_lines(path)
+        if tuple(names[: len(_LOOKS)]) == _LOOKS:
+            return any(cells_[0].strip() for _, cells_ in lines)
         return any(value is not None for sheet in read_sheets(path) for value in sheet.answers)
     except InputError:
         return False

@@ -14,15 +14,18 @@ if TYPE_CHECKING:
     from nnpu.table.named_models import MODELS, named_model
     from nnpu.table.predictions import write_predictions
     from nnpu.table.reading import as_batch
+    from nnpu.table.ready_scores import ScorePU, scores_in_table
     from nnpu.table.table_pu import TablePU
 
 __all__ = [
     "MODELS",
+    "ScorePU",
     "TablePU",
     "as_batch",
     "load",
     "load_table",
     "named_model",
+    "scores_in_table",
     "write_predictions",
 ]
 
@@ -32,5 +35,6 @@ __getattr__ = lazy_names(
     named_models="MODELS named_model",
     predictions="write_predictions",
     reading="as_batch",
+    ready_scores="ScorePU scores_in_table",
     table_pu="TablePU",
 )

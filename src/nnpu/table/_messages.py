@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from nnpu import terminal
+from nnpu.terminal import how_many
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,10 +30,16 @@ CAVEAT = (
 _START = time.perf_counter()
 
 
+def start_clock() -> None:
+    """Count the seconds of `say` from here on."""
+    global _START
+    _START = time.perf_counter()
+
+
 def say(*lines: str, timed: bool = False) -> None:
     """Print lines; if nobody reads them any more, stay silent from here on.
 
-    With `timed` the first one begins with the seconds since this module was loaded.
+    With `timed` the first one begins with the seconds since `start_clock`.
     """
     if timed and lines:
         lines = (f"[{time.perf_counter() - _START:.1f} s] {lines[0]}", *lines[1:])
@@ -48,6 +55,7 @@ def table_lines(
     positive: str | None = None,
     why_none: str = "",
     read_as: str = "",
+    all_columns: bool = False,
 ) -> list[str]:
     """Say how many rows there are, how many are set aside, and what each column is.
 
@@ -65,6 +73,8 @@ def table_lines(
         Why no row is set aside, if none is.
     read_as : str
         What is unusual about the way in which the file is written.
+    all_columns : bool
+        Whether each column gets a line, however many there are.
     """
     negatives = int((s == -1).sum())
     known = f" and {negatives:,} known to be negative" if negatives else ""
@@ -77,11 +87,21 @@ def table_lines(
     word = "" if positive is None else f" {positive!r}"
     labelled = f"{int((s == 1).sum()):,} are labelled{word}{known}"
     lines.append(f"Rows: {len(s):,}, of which {labelled}; {judge}")
-    return [
-        *lines,
-        f"Columns ({plan.width:,} feature{'' if plan.width == 1 else 's'}):",
-        *(f"  {line}" for line in plan.told()),
-    ]
+    return [*lines, *column_lines(plan, all_columns=all_columns)]
+
+
+def column_lines(plan: ColumnPlan, *, all_columns: bool = False) -> list[str]:
+    """Say what is done with each column, a line each; of many columns with the first ones.
+
+    Parameters
+    ----------
+    plan : ColumnPlan
+        The columns.
+    all_columns : bool
+        Whether each column gets a line, however many there are.
+    """
+    told = plan.told(None) if all_columns else plan.told()
+    return [f"Columns ({how_many(plan.width, 'feature')}):", *(f"  {line}" for line in told)]
 
 
 def next_step(model: TablePU) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from nnpu.report.model_page import model_page
 from nnpu.table._messages import CAVEAT
 from nnpu.table.pages import column_fates, learned
+from nnpu.table.table_explain import reasons_of
 
 if TYPE_CHECKING:
     from nnpu.estimators.evaluation import Evaluation
@@ -42,9 +43,11 @@ def evaluation_page(
         learned=learned(model) if model.n_labelled_ else "",
         columns=column_fates(model, found.cells),
         about_columns=f"Cells are counted in these {found.rows:,} rows.",
+        why=reasons_of(model, found),
         drift=found.drift,
         about_rows=CAVEAT,
         about_calibration=f"Estimated from {found.rows:,} rows.",
         prior_counts=(model.n_labelled_, model.n_unlabelled_) if model.n_labelled_ else None,
+        labelled=model.labelled_share_,
         footer=footer,
     )

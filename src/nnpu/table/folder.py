@@ -89,7 +89,7 @@ def _table_model(
 ) -> TablePU:
     # Folders of version 0.1.0 have the columns alone.
     given = table.get("parameters", {"sampling": classifier.sampling})
-    plain = {name: given[name] for name in (*PLAIN, "drop") if name in given}
+    plain = {name: given[name] for name in (*PLAIN, "drop", "keep") if name in given}
     model = TablePU(classifier.prior_, model=classifier, **plain)
     check_parameters(model)
     model.classifier_, model.columns_ = classifier, plan_from_json(table["columns"], arrays)
@@ -115,7 +115,9 @@ def _table_model(
         raise InputError("the labelled share is not a share; fit anew.")
     if (labels := table.get("labels")) is not None:
         classifier.scar_test_ = _label_test(labels)
-    model.groups_, model.leaks_ = model.groups, []
+    together = table.get("kept_together", model.groups)  # folders of 0.2 have the parameter alone
+    model.groups_ = together if isinstance(together, str) else None
+    model.leaks_ = [str(name) for name in table.get("leaks", ())]
     model.row_keys_ = None
     model.holdout_ = None
     explained = table.get("explained")  # folders of older versions have none

@@ -94,7 +94,8 @@ def set_aside(
     groups : array-like of shape (n,), optional
         Rows of one group stay together.
     time : ndarray of shape (n,), optional
-        The latest rows are set aside.
+        The latest rows are set aside; rows of one time stay together, so that their share is the
+        nearest one that whole times give.
 
     Examples
     --------
@@ -107,9 +108,12 @@ def set_aside(
     if share == 0 or int((s == 1).sum()) < LEAST_LABELLED:
         return nothing
     if time is not None:
-        chosen = time > np.quantile(time, 1 - share)
+        chosen = _latest(time, share)
     else:
-        folds = PUStratifiedKFold(max(2, round(1 / share)), random_state=seed)
+        n_folds = max(2, round(1 / share))
+        if groups is not None:
+            n_folds = min(n_folds, np.unique(groups).size)
+        folds = PUStratifiedKFold(n_folds, random_state=seed)
         chosen = folds.assign(s == 1, groups) == 0
     for kept in (s[chosen], s[~chosen]):
         if not (kept == 1).any() or not (kept == 0).any():
@@ -119,6 +123,19 @@ def set_aside(
                 "row. Split by another column, or at random."
             )
     return chosen
+
+
+def _latest(time: NDArray[np.float64], share: float) -> NDArray[np.bool_]:
+    """Return the latest rows, whole times only, in number as near to the share as that allows."""
+    times, rows = np.unique(time, return_counts=True)
+    if len(times) == 1:
+        raise InputError(
+            "The rows cannot be split by 'time': all of them have the same time. Split by another "
+            "column, or at random."
+        )
+    later = np.cumsum(rows[::-1])[::-1][1:] / len(time)  # at each time but the first, or after it
+    found: NDArray[np.bool_] = time >= times[1:][np.abs(later - share).argmin()]
+    return found
 
 
 def judge(

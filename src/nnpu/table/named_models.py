@@ -145,6 +145,7 @@ def prepared(
             f"sampling={sampling!r}."
         )
     classifier: BasePUClassifier = clone(model)
+    classifier._called_by = "TablePU"
     wanted = {
         "prior": prior,
         "sampling": sampling,

@@ -58,6 +58,7 @@ def fit_page(
             "(nnpu evaluate --report)."
         ),
         prior_counts=(model.n_labelled_, model.n_unlabelled_),
+        labelled=model.labelled_share_,
         footer=footer,
     )
 

@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import math
+import re
 import shutil
 import sys
 import tempfile
@@ -25,9 +26,9 @@ from nnpu.parameters import InputError
 from nnpu.table._messages import OUR_COLUMNS
 from nnpu.table.columns import find_column
 from nnpu.table.columns.cells import is_string
-from nnpu.table.columns.drift import DriftWatch, drift_sentence
+from nnpu.table.columns.drift import drift_sentence
 from nnpu.table.reasons import row_reasons
-from nnpu.terminal import is_live
+from nnpu.terminal import how_many, is_live
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -75,7 +76,7 @@ class Written(NamedTuple):
     labelled: bool = False
 
     def __str__(self) -> str:
-        said = f"{self.rows:,} rows, {self.positives:,} predicted positive"
+        said = f"{how_many(self.rows, 'row')}, {self.positives:,} predicted positive"
         if self.labelled:
             said += " (labelled rows count as positive; the others are known to be unlabelled)"
         return said
@@ -93,6 +94,7 @@ def write_predictions(
 ) -> Written:
     """Score every row of a file and write id, score, probability, prediction and rank.
 
+    Rows without an id have their number in the file instead, ``row``; the first is 1.
     The rank is the place in the list of unlabelled rows, the likeliest positive first; files of
     more than a million rows have none.
 
@@ -118,7 +120,7 @@ def write_predictions(
         Where to cut; by default where the model does.
     """
     check_out(out, data)
-    watch = DriftWatch()
+    watch = model.drift_watch()
     made = _Made(model, escape_formulas, _Reasons(model) if explain else None, tuple(keep), cut)
     with _readable(data) as source, _row_counter(data.name) as count:
         batches = (made.batch(*each, count) for each in model.scored(source, watch))
@@ -260,7 +262,7 @@ def write_top(
 
     check_out(out, data)
     _check_id(model, ("rank", "probability", "why"))
-    watch, rows, best, start, labelled = DriftWatch(), 0, None, None, False
+    watch, rows, best, start, labelled = model.drift_watch(), 0, None, None, False
     with _readable(data) as source, _row_counter(data.name) as count:
         for batch, scores in model.scored(source, watch):
             count(batch.n_rows)
@@ -291,7 +293,7 @@ def write_top(
         if key != name:
             columns[f"{key} (table)" if key in columns else key] = _plain(cells)
     if escape_formulas:
-        columns = {key: _escaped(cells) for key, cells in columns.items()}
+        columns = _escaped(columns)
     found = pa.RecordBatch.from_pydict(columns)
     with _writer(out, found.schema) as write:
         write(found)
@@ -324,12 +326,17 @@ def _plain(cells: Any) -> Any:
     return cells
 
 
-def _escaped(cells: Any) -> Any:
+def _escaped(columns: dict[str, Any]) -> dict[str, Any]:
+    """Return columns with an apostrophe before names and strings that are formulas."""
     import pyarrow.compute as pc
 
-    if not is_string(cells.type):
-        return cells
-    return pc.replace_substring_regex(cells, r"^([=+\-@\t\r])", r"'\1")
+    formula, marked = r"^([=+\-@\t\r])", r"'\1"
+    found = {}
+    for name, cells in columns.items():
+        if is_string(cells.type):
+            cells = pc.replace_substring_regex(_plain(cells), formula, marked)
+        found[re.sub(formula, marked, name)] = cells
+    return found
 
 
 def check_out(out: Path, data: Path) -> None:
@@ -375,14 +382,14 @@ class _Made:
         model = self.model
         ids, name = model.columns_.ids(batch), model.columns_.id_name
         _check_id(model, OUR_COLUMNS)
-        columns = {} if ids is None else {name: ids}
+        numbers = pa.array(np.arange(self.rows + 1, self.rows + batch.n_rows + 1))
+        columns: dict[str, Any] = {"row": numbers} if ids is None else {str(name): ids}
         for extra in self.keep:
             find_column(extra, batch.columns, batch.source)
-            columns[f"{extra} (table)" if extra in OUR_COLUMNS else extra] = _plain(
-                batch.columns[extra]
-            )
+            taken = extra in OUR_COLUMNS or (extra == "row" and ids is None)
+            columns[f"{extra} (table)" if taken else extra] = _plain(batch.columns[extra])
         if self.escape_formulas:
-            columns = {key: _escaped(cells) for key, cells in columns.items()}
+            columns = _escaped(columns)
         codes = model.labels_of(batch)
         flags = self._flags(scores, codes)
         self.rows += batch.n_rows
@@ -448,13 +455,14 @@ class _Reasons:
         features = features_for(self._model.classifier_, self._model.columns_, batch)
         if self._background is None:
             self._background = features[:_BACKGROUND]
-        base, names, values = explain_rows(self._model, features, self._background)
-        columns = {"why_base": pa.array(np.full(len(values), base))}
+        found = explain_rows(self._model, features, self._background)
+        columns = {"why_base": pa.array(np.full(len(found.values), found.base))}
         columns |= {
-            f"why_{name}": pa.array(column) for name, column in zip(names, values.T, strict=True)
+            f"why_{name}": pa.array(column)
+            for name, column in zip(found.columns, found.values.T, strict=True)
         }
         if self._model.row_keys_ is not None and self._model.labels_of(batch) is not None:
-            rest = scores - base - values.sum(axis=1)
+            rest = scores - found.base - found.values.sum(axis=1)
             columns["why_out_of_fold"] = pa.array(rest)
         return columns
 

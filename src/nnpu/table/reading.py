@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.data.formats import as_cells
 from nnpu.data.streams import Batch, read_rows
 from nnpu.extras import need
 from nnpu.parameters import (
     InputError,
     ParameterError,
     check_choice,
+    check_count,
     check_label_bias,
     check_number,
     check_prior,
@@ -33,18 +36,25 @@ __all__ = [
     "as_batch",
     "check_labels",
     "check_parameters",
+    "is_mixed",
     "is_path",
     "label_cells",
     "prior_from",
     "read_labels",
     "row_names",
     "source_name",
+    "stacked",
 ]
 
 
 def is_path(table: Any) -> bool:
     """Return whether a table was given as the path of a file."""
     return isinstance(table, str | os.PathLike)
+
+
+def is_mixed(table: Any) -> bool:
+    """Return whether an array holds strings, or cells of several types, as a table does."""
+    return isinstance(table, np.ndarray) and table.dtype.kind in "OUS"
 
 
 def source_name(table: Any) -> str:
@@ -60,14 +70,17 @@ def as_batch(
     sep: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
 ) -> Batch:
     """Return a table as rows: a pandas, polars or pyarrow table, an array, or a path.
+
+    The columns of an array of strings or of mixed cells are called ``x0``, ``x1`` and so on.
 
     Parameters
     ----------
     table
         The table.
-    sep, decimal, encoding : str, optional
+    sep, decimal, encoding, sheet : str, optional
         As in `nnpu.data.streams.stream_rows`.
 
     Examples
@@ -81,18 +94,83 @@ def as_batch(
     if isinstance(table, Batch):
         return table
     if is_path(table):
-        return read_rows(table, sep=sep, decimal=decimal, encoding=encoding)
+        return read_rows(table, sep=sep, decimal=decimal, encoding=encoding, sheet=sheet)
     if isinstance(table, np.ndarray) or sparse.issparse(table):
         if table.ndim != 2:
             raise InputError(f"A table has two dimensions. Got an array of shape {table.shape}.")
+        if is_mixed(table):
+            cells = {
+                f"x{number}": as_cells(column.tolist()) for number, column in enumerate(table.T)
+            }
+            return Batch(cells, {}, table.shape[0], 0, "the array", decimal)
         return Batch({}, {"x": table}, table.shape[0], 0, "the array")
     from nnpu.table.frames import frame_columns
 
     columns = frame_columns(table)
-    rows = len(next(iter(columns.values()))) if columns else 0
-    if rows == 0:
-        raise InputError("The table has no rows." if columns else "The table has no columns.")
+    if not columns:
+        raise InputError("The table has no columns.")
+    rows = len(next(iter(columns.values())))
     return Batch(columns, {}, rows, 0, "the table", decimal)
+
+
+def stacked(unlabelled: Batch, positives: Batch) -> tuple[Batch, list[str]]:
+    """Return the rows of two tables as one, by the names of their columns.
+
+    Parameters
+    ----------
+    unlabelled, positives : Batch
+        The rows that come first, and those below them.
+
+    Returns
+    -------
+    batch : Batch
+        The rows, with the columns that both tables have.
+    lines : list of str
+        Which columns only one of them has.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> one, other = pa.table({"age": [31], "a": [1]}), pa.table({"age": [4.5]})
+    >>> batch, lines = stacked(as_batch(one), as_batch(other))
+    >>> batch.columns["age"].to_pylist(), lines
+    ([31.0, 4.5], ["not used, since only the unlabelled table has it: 'a'"])
+    """
+    import pyarrow as pa
+
+    if unlabelled.matrices or positives.matrices:
+        raise InputError("Two tables need columns with names. Got an array or a matrix.")
+    both = [name for name in unlabelled.columns if name in positives.columns]
+    if not both:
+        raise InputError(
+            f"The two tables have no column in common. {positives.source} has "
+            f"{', '.join(positives.names[:5])}; {unlabelled.source} has "
+            f"{', '.join(unlabelled.names[:5])}."
+        )
+    lines = []
+    for which, batch in (("positives'", positives), ("unlabelled", unlabelled)):
+        if alone := [repr(name) for name in batch.columns if name not in both]:
+            has = "it" if len(alone) == 1 else "them"
+            lines.append(f"not used, since only the {which} table has {has}: {', '.join(alone)}")
+    columns = {}
+    for name in both:
+        parts = [
+            pa.table({name: b.columns[name].cast(b.columns[name].type.value_type)})
+            if pa.types.is_dictionary(b.columns[name].type)
+            else pa.table({name: b.columns[name]})
+            for b in (unlabelled, positives)
+        ]
+        try:
+            joined = pa.concat_tables(parts, promote_options="permissive")
+        except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
+            kinds = " and ".join(str(part.schema.field(0).type) for part in parts)
+            raise InputError(
+                f"Column {name!r} is of two types: {kinds} (unlabelled, positives)."
+            ) from error
+        columns[name] = joined.column(0).combine_chunks()
+    rows = unlabelled.n_rows + positives.n_rows
+    source = f"{unlabelled.source} and {positives.source}"
+    return Batch(columns, {}, rows, 0, source, unlabelled.decimal, unlabelled.read_as), lines
 
 
 def label_cells(batch: Batch, s: Any) -> Any:
@@ -198,6 +276,7 @@ def row_names(
     ids = plan.ids(batch)
     if ids is not None:
         return np.array([f"{cell}" for cell in ids.take(rows).to_pylist()], dtype=object)
+    rows = rows if batch.numbers is None else batch.numbers[rows]
     return np.array([f"row {number}" for number in batch.first + 1 + rows], dtype=object)
 
 
@@ -245,6 +324,15 @@ def check_parameters(job: TablePU) -> None:
     """Check the parameters of a table's job before any work is done."""
     check_sampling(job.sampling, "TablePU")
     check_number("holdout", job.holdout, "TablePU", low=0, high=0.5)
+    if job.random_state is not None:
+        check_count("random_state", job.random_state, "TablePU", low=0)
+    if not isinstance(job.verbose, bool):
+        check_count("verbose", job.verbose, "TablePU", low=0)
+    if isinstance(job.drop, str) or not isinstance(job.drop, Iterable):
+        raise ParameterError(
+            "The 'drop' parameter of TablePU must be a sequence of columns, such as ['day']. "
+            f"Got {shown(job.drop)} instead."
+        )
     if job.images is not None:
         need("torch", extra="torch", owner="TablePU with images")
     if isinstance(job.model, str) and job.model == "network":
@@ -263,6 +351,11 @@ def check_parameters(job: TablePU) -> None:
         )
     if job.decimal is not None:
         check_choice("decimal", job.decimal, "TablePU", (".", ","))
+    if not isinstance(job.sheet, str | None):
+        raise ParameterError(
+            "The 'sheet' parameter of TablePU must be the name of a sheet or None. "
+            f"Got {shown(job.sheet)} instead."
+        )
     if not isinstance(job.pos_label, str | int | float | np.generic | None):
         raise ParameterError(
             "The 'pos_label' parameter of TablePU must be a text, a number or None. "

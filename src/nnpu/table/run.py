@@ -100,8 +100,8 @@ def model_for(
 
 def fit_to_folder(
     job: TablePU,
-    data: Path,
-    label: str,
+    data: Any,
+    label: str | None,
     out: Path,
     *,
     answers: Sequence[Path] = (),
@@ -115,8 +115,10 @@ def fit_to_folder(
     ----------
     job : TablePU
         Not fitted yet.
-    data, label, out : Path, str, Path
-        The table, its label column, the model folder.
+    data : Path or (Path, Path)
+        The table; or that of the positives and that of the unlabelled rows.
+    label, out : str, Path
+        The label column of one table, the model folder.
     answers : sequence of Path
         Answered sheets of a review.
     report : Path, optional
@@ -135,7 +137,11 @@ def fit_to_folder(
             f"is. Got {job.id!r} instead; rename it in the table."
         )
     with _explaining_interrupts(job, out):
-        job.fit(data, label, answers=list(answers) or None)
+        if isinstance(data, tuple):
+            job.fit_two(*data)
+            data = data[1]
+        else:
+            job.fit(data, label, answers=list(answers) or None)
         result = _result(job, data, out, report, command)
         notes = {LOG: _log(job)} | ({RUN: config} if config else {})
         job.save(out, notes=notes)

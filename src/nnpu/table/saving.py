@@ -18,7 +18,7 @@ __all__ = ["PLAIN", "stored"]
 
 PLAIN = (  # parameters that JSON can say as they are
     *("images", "sampling", "pos_label", "id", "groups", "time", "holdout", "label_bias"),
-    *("sep", "decimal", "encoding", "random_state"),
+    *("sep", "decimal", "encoding", "sheet", "random_state"),
 )
 
 
@@ -31,7 +31,9 @@ def stored(model: TablePU) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     table = {
         "columns": model.columns_.to_json(),
         "parameters": {name: plain(getattr(model, name)) for name in PLAIN}
-        | {"drop": list(model.drop)},
+        | {"drop": list(model.drop), "keep": list(model.keep)},
+        "kept_together": model.groups_,
+        "leaks": list(model.leaks_),
         "label": model.label_,
         "pos_label": model.pos_label_,
         "rows": [model.n_labelled_, model.n_unlabelled_],

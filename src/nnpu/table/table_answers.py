@@ -10,6 +10,7 @@ import numpy as np
 
 from nnpu.hidden import Answers, Estimate, audited_hidden
 from nnpu.parameters import InputError, ParameterError, shown
+from nnpu.terminal import how_many
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +27,7 @@ __all__ = [
     "Population",
     "answers_of",
     "audited",
+    "audited_by",
     "audited_from_json",
     "fit_with_answers",
     "population",
@@ -118,7 +120,8 @@ def with_answers(
         for id_, answer in zip(sheet.ids, sheet.answers, strict=True):
             if answer is not None and not np.isnan(answer):
                 values[at[id_]], count = answer, count + 1
-    return values, f"{count} rows are known from earlier answers."
+    verb = "is" if count == 1 else "are"
+    return values, f"{how_many(count, 'row')} {verb} known from earlier answers."
 
 
 def fit_with_answers(
@@ -205,15 +208,16 @@ def audited(
         known.weight[kept],
         Estimate(*(among(each) for each in (prior.value, prior.low, prior.high))),
     )
-    return _with_answers(found, answers, cut, label_bias)
+    return audited_by(found, answers, cut, label_bias)
 
 
 def audited_from_json(found: Evaluation, plain: Any, cut: float, label_bias: Any) -> Evaluation:
     """Put the answers that a folder kept in place of what was estimated."""
-    return _with_answers(found, Answers.from_json(plain, found.rows), cut, label_bias)
+    return audited_by(found, Answers.from_json(plain, found.rows), cut, label_bias)
 
 
-def _with_answers(found: Evaluation, answers: Answers, cut: float, label_bias: Any) -> Evaluation:
+def audited_by(found: Evaluation, answers: Answers, cut: float, label_bias: Any) -> Evaluation:
+    """Put answers, by the number of the row among those judged, in place of what was estimated."""
     hidden = audited_hidden(
         found.s, found.scores, cut, answers, sampling=found.sampling, label_bias=label_bias
     )

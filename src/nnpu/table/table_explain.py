@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from nnpu.estimators.explain import contributions, importance
+from nnpu.estimators.evaluation import unlabelled_cut
+from nnpu.estimators.explain import Contributions, contributions, importance
+from nnpu.estimators.ranking import rank_rows
+from nnpu.parameters import InputError
 from nnpu.prior.curve import auc
 from nnpu.table.named_models import takes_raw
 
@@ -15,10 +18,19 @@ if TYPE_CHECKING:
 
     from nnpu.data.streams import Batch
     from nnpu.estimators.base import BasePUClassifier
+    from nnpu.estimators.evaluation import Evaluation
     from nnpu.table.table_pu import TablePU
 
-__all__ = ["Explained", "RowReasons", "explain_aside", "explain_rows"]
+__all__ = [
+    "Examples",
+    "Explained",
+    "explain_aside",
+    "explain_rows",
+    "reasons_of",
+    "with_examples",
+]
 
+_TYPICAL = 500  # first rows of a table, which others are compared with
 _ROWS = 500  # that importance is estimated from
 _MOST_FEATURES = 200  # beyond which the cost is not worth it
 _LIKELY = 50  # unlabelled rows that labelled ones are compared with, at least
@@ -45,15 +57,7 @@ class Explained(NamedTuple):
     suspects: tuple[str, ...] = ()
 
 
-class RowReasons(NamedTuple):
-    """What each column of the table adds to the score of each row."""
-
-    base: float
-    names: list[str]
-    values: NDArray[np.float64]  # (n, n_columns)
-
-
-def explain_rows(model: TablePU, features: Any, background: Any) -> RowReasons:
+def explain_rows(model: TablePU, features: Any, background: Any, **how: Any) -> Contributions:
     """Divide the scores of rows among the columns of their table.
 
     Parameters
@@ -62,11 +66,15 @@ def explain_rows(model: TablePU, features: Any, background: Any) -> RowReasons:
         Fitted.
     features, background
         The rows, and those that they are compared with, as the classifier takes them.
+    **how
+        As in `nnpu.estimators.explain.contributions`.
     """
-    found = contributions(model.classifier_, features, background=background)
+    if model.columns_.has_images:
+        raise InputError("Only the columns of a table can be explained, and images have none.")
+    found = contributions(model.classifier_, features, background=background, **how)
     groups = _groups(model)
     values = np.stack([found.values[:, columns].sum(axis=1) for columns in groups.values()], axis=1)
-    return RowReasons(found.base, list(groups), values)
+    return Contributions(found.base, values, list(groups))
 
 
 def explain_aside(
@@ -108,6 +116,51 @@ def explain_aside(
     )
     columns = tuple((one.column, one.value, one.low, one.high) for one in found)
     return Explained(columns, _why(model, batch, rows, names), _suspects(model, features, codes))
+
+
+class Examples(NamedTuple):
+    """Some rows of a table with their cells: its first ones, and those worth a look."""
+
+    batch: Batch
+    typical: int  # how many first rows there are; the others follow
+    names: list[str]  # of the others
+
+
+def with_examples(
+    kept: Examples | None, model: TablePU, batch: Batch, s: Any, scores: Any, names: Any
+) -> Examples:
+    """Keep the first rows of a table, and of each further part those that may be worth a look.
+
+    Parameters
+    ----------
+    kept : Examples or None
+        Of the parts before.
+    model, batch, s, scores, names
+        The model, and the rows of this part: PU labels, scores and what people call them.
+    """
+    cut = unlabelled_cut(model.classifier_, model.labelled_share_)
+    wanted = {row.name for part in rank_rows(s, scores, cut, names) for row in part}
+    chosen = np.array([i for i, name in enumerate(names) if str(name) in wanted], dtype=np.intp)
+    listed = [str(names[i]) for i in chosen]
+    if kept is None:
+        first = min(batch.n_rows, _TYPICAL)
+        return Examples(batch.take(np.concatenate([np.arange(first), chosen])), first, listed)
+    rows = kept.batch.joined(batch.take(chosen))
+    return Examples(rows, kept.typical, [*kept.names, *listed])
+
+
+def reasons_of(model: TablePU, found: Evaluation) -> dict[str, str]:
+    """Return the cells that put the rows of a judgement's ranking where they are, by name."""
+    from nnpu.table.reasons import row_reasons
+
+    kept = found.examples
+    if not isinstance(kept, Examples) or found.ranking is None:
+        return {}
+    wanted = {row.name for part in found.ranking for row in part}
+    index = [i for i, name in enumerate(kept.names) if name in wanted]
+    rows = kept.typical + np.array(index, dtype=np.intp)
+    reasons = row_reasons(model, kept.batch, rows, typical=np.arange(kept.typical))
+    return {kept.names[i]: why for i, why in zip(index, reasons, strict=True) if why}
 
 
 def _suspects(model: TablePU, features: NDArray[Any], codes: NDArray[np.int8]) -> tuple[str, ...]:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from nnpu.data.row_keys import row_keys
+from nnpu.data.row_keys import equal_rows, row_keys
 from nnpu.data.streams import Batch, stream_rows
-from nnpu.estimators.evaluation import evaluate, labelled_share, unlabelled_cut
+from nnpu.estimators.evaluation import evaluate, labelled_share, share_here, unlabelled_cut
 from nnpu.estimators.notebook import NotebookBox
 from nnpu.estimators.out_of_fold import MOST_ROWS, out_of_fold
 from nnpu.estimators.storage import save
-from nnpu.hidden import unlabelled_probability
-from nnpu.parameters import InputError
-from nnpu.table._messages import SAMPLING_LINES, say, table_lines
-from nnpu.table.columns import fit_columns, known_labels
+from nnpu.hidden import AuditedHidden, unlabelled_probability
+from nnpu.parameters import InputError, check_number
+from nnpu.table._messages import SAMPLING_LINES, say, start_clock, table_lines
+from nnpu.table.columns import find_column, fit_columns, known_labels
+from nnpu.table.columns.repeated_ids import repeated_ids, without_copies
 from nnpu.table.columns.seen import TrainingRows
 from nnpu.table.fitting import fit_classifier, known_answers
 from nnpu.table.holdout import (
@@ -30,20 +33,28 @@ from nnpu.table.holdout import (
     judge_scores,
     rows_to_judge,
 )
-from nnpu.table.leaks import leaking_columns
-from nnpu.table.named_models import features_for, name_drivers, prepared, trains_in_epochs
+from nnpu.table.leaks import leaking_columns, one_sided_fillings
+from nnpu.table.named_models import (
+    features_for,
+    name_drivers,
+    prepared,
+    takes_raw,
+    trains_in_epochs,
+)
 from nnpu.table.reading import (
     as_batch,
     check_parameters,
+    is_mixed,
     is_path,
     label_cells,
     prior_from,
     read_labels,
     row_names,
     source_name,
+    stacked,
 )
-from nnpu.table.table_answers import audited
-from nnpu.table.table_explain import Explained, explain_aside
+from nnpu.table.table_answers import audited, audited_by
+from nnpu.table.table_explain import Explained, explain_aside, with_examples
 
 if TYPE_CHECKING:
     import os
@@ -52,17 +63,21 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nnpu.calibration import Threshold
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.estimators.evaluation import Evaluation
+    from nnpu.estimators.explain import Contributions
     from nnpu.report.html import Page
+    from nnpu.review import ListReview
     from nnpu.table.columns import ColumnPlan
     from nnpu.table.columns.drift import DriftWatch
+    from nnpu.table.table_explain import Examples
     from nnpu.table.table_prior import TablePrior
 
 __all__ = ["TablePU"]
 
 
-class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The whole job on a table: columns, prior, model, judgement, report.
 
     Parameters
@@ -95,6 +110,9 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         not repeat.
     drop : sequence of str
         Columns to exclude.
+    keep : sequence of str
+        Columns to use though they would be excluded: a customer's id that repeats, or a column
+        that is filled only in labelled or only in unlabelled rows.
     groups : str, optional
         A column such as patient or site: rows of one value are set aside together and are never
         in two folds. It is no feature.
@@ -106,11 +124,13 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         each scored by a model that was not fitted to it. 0 judges nothing.
     sep, decimal, encoding : str, optional
         How a text file is written: what separates the cells, the decimal mark, the encoding. By
-        default detected.
+        default detected. The decimal mark is that of any cells that are stored as strings.
+    sheet : str, optional
+        The sheet of an Excel workbook; by default the only one with data.
     random_state : int, default=0
         The same seed on the same machine gives the same bits.
     verbose : int, default=0
-        1 prints what is done, 2 also when.
+        1 prints what is done, 2 also when, and what is done with each column.
 
     Attributes
     ----------
@@ -127,7 +147,11 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
     labelled_share_ : float
         The share of the positives that is labelled, by ``prior_``; 0 in two samples.
     groups_ : str or None
-        The column whose rows were kept together.
+        The column whose rows were kept together: `groups`, or an id that repeats.
+    n_features_in_, feature_names_in_
+        The columns of the table but the label; no names if the table was an array of numbers.
+    threshold_ : float
+        The score above which a row is predicted positive; see `choose_threshold`.
     explained_ : Explained
         Which columns matter by these rows (``importance``), and for whom (``why``).
 
@@ -146,6 +170,11 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
     ['number', 'category']
     >>> model.predict_proba(table).shape
     (500, 2)
+    >>> model.get_feature_names_out().tolist()
+    ['amount', 'country=B', 'country=A']
+    >>> cut = model.choose_threshold(recall=0.9)
+    >>> bool(cut.estimate >= 0.9) and model.threshold_ == cut.value
+    True
     """
 
     def __init__(
@@ -161,12 +190,14 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         pos_label: str | float | None = None,
         id: str | None = None,
         drop: Sequence[str] = (),
+        keep: Sequence[str] = (),
         groups: str | None = None,
         time: str | None = None,
         holdout: float = 0.2,
         sep: str | None = None,
         decimal: str | None = None,
         encoding: str | None = None,
+        sheet: str | None = None,
         random_state: int = 0,
         verbose: int = 0,
     ) -> None:
@@ -180,12 +211,14 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.pos_label = pos_label
         self.id = id
         self.drop = drop
+        self.keep = keep
         self.groups = groups
         self.time = time
         self.holdout = holdout
         self.sep = sep
         self.decimal = decimal
         self.encoding = encoding
+        self.sheet = sheet
         self.random_state = random_state
         self.verbose = verbose
 
@@ -195,7 +228,8 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Parameters
         ----------
         table : table or path
-            A pandas, polars or pyarrow table, a NumPy array, or the path of a file.
+            A pandas, polars or pyarrow table, a NumPy array, or the path of a file. The columns of
+            an array of strings or of mixed cells are called ``x0``, ``x1`` and so on.
         s : str or array-like
             The column with the PU labels, or the labels: 1, true or yes where a row is known to
             be positive; 0, false, no or nothing where that is unknown; −1 for a known negative;
@@ -205,14 +239,16 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
             give the prior, and teach the ensemble (``docs/review.md``).
         """
         batch, codes = self._read(table, s)
-        groups, self.groups_ = group_numbers(batch, self.groups), self.groups
+        if answers is None:  # which go by the rows of the whole table
+            batch, codes = self._once(batch, codes)
+        groups, unused = self._groups(batch, codes)
         in_folds = self._in_folds(codes)
         aside = np.zeros(len(codes), dtype=bool)
         if not in_folds:
             how = self.holdout, self.random_state
             aside = rows_to_judge(batch, codes, *how, groups=groups, time=self.time)
         fitted = np.flatnonzero(~aside)
-        self.columns_ = self._plan(batch, fitted)
+        self.columns_ = self._plan(batch, fitted, unused)
         self._say(*self._lines(batch, codes, aside, in_folds))
         classifier = self._classifier(codes[fitted])
         training = TrainingRows(fitted)
@@ -236,6 +272,46 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         elif aside.any():
             self._judge_aside(batch, features, codes, aside, known)
         return self
+
+    def fit_two(self, positives: Any, unlabelled: Any) -> Self:
+        """Fit to two tables, positives in one and unlabelled rows in the other: two samples.
+
+        Columns are matched by their names; a warning names those that only one table has, and
+        says so if rows of one stand in the other. `sampling` becomes "two-sample".
+
+        Parameters
+        ----------
+        positives, unlabelled : table or path
+            As in `fit`, without a label column.
+
+        Examples
+        --------
+        >>> import numpy as np, pyarrow as pa
+        >>> rng = np.random.default_rng(0)
+        >>> p = pa.table({"size": rng.normal(2, 1, 100)})
+        >>> u = pa.table({"size": rng.normal(2.0 * (rng.random(400) < 0.3), 1)})
+        >>> model = TablePU(0.3, model="linear").fit_two(p, u)
+        >>> model.sampling, model.n_labelled_, model.n_unlabelled_
+        ('two-sample', 100, 400)
+        """
+        self.sampling = "two-sample"
+        check_parameters(self)
+        p, u = self._batch(positives), self._batch(unlabelled)
+        for rows, name in ((p, "positives"), (u, "unlabelled")):
+            if rows.n_rows < 2:
+                raise InputError(f"TablePU.fit_two: {name} has fewer than two rows.")
+        batch, lines = stacked(u, p)
+        for line in lines:
+            warnings.warn(f"Columns {line}.", UserWarning, stacklevel=2)
+        if same := _in_both(batch, self.id, u.n_rows):
+            warnings.warn(
+                f"{same:,} of the {p.n_rows:,} positives stand in the unlabelled table too, cell "
+                "by cell. If they were drawn from it, this is one sample: mark them in a label "
+                "column of that table and use fit with sampling='one-sample'.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self.fit(batch, np.repeat([0, 1], [u.n_rows, p.n_rows]))
 
     def _in_folds(self, codes: NDArray[np.int8]) -> bool:
         """Return whether the model is judged by all rows, in folds."""
@@ -297,6 +373,28 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         where = batch, np.flatnonzero(aside)
         self.explained_ = explain_aside(self, rows, codes[aside], names, *where)
 
+    def _judge_again(self) -> None:
+        """Judge the model by the same rows at another threshold."""
+        old = self.holdout_
+        if old is None:
+            return
+        found = evaluate(
+            self.classifier_,
+            old.s,
+            old.scores,
+            old.names,
+            old.images,
+            label_bias=self.label_bias,
+            labelled=self.labelled_share_,
+            fold=old.fold,
+        )
+        if old.names is None and old.ranking is not None:  # of a folder, which keeps few names
+            found = replace(found, ranking=old.ranking._replace(near=(), doubted=()))
+        if isinstance(old.hidden, AuditedHidden):
+            cut = unlabelled_cut(self.classifier_, self.labelled_share_)
+            found = audited_by(found, old.hidden.answers, cut, self.label_bias)
+        self.holdout_ = found
+
     def _say_judged(self, lines: list[str], known: Any, rows: NDArray[np.intp]) -> None:
         """Say what the judgement is; the answers of a review come before any estimate."""
         if known is not None and self.holdout_ is not None:
@@ -311,18 +409,60 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """Estimate the share of positives in a table, without fitting a model."""
         from nnpu.table.table_prior import table_prior
 
-        batch, codes = self._read(table, s)
-        self.columns_ = self._plan(batch, np.arange(batch.n_rows))
+        batch, codes = self._once(*self._read(table, s))
+        groups, unused = self._groups(batch, codes)
+        self.columns_ = self._plan(batch, np.arange(batch.n_rows), unused)
         features = features_for(self._classifier(codes), self.columns_, batch)
         leaking_columns(self.columns_, features, codes, batch, self.sampling)
-        groups = group_numbers(batch, self.groups)
         return table_prior(features, codes, groups, self.sampling, self.random_state)
 
-    def decision_function(self, table: Any) -> NDArray[np.float32]:
-        """Return a score for each row: greater means more likely positive."""
-        from nnpu.table.columns.drift import DriftWatch, drift_sentence
+    def plan_columns(self, table: Any, s: Any = None) -> ColumnPlan:
+        """Say what would be done with each column of a table, without fitting a model.
 
-        watch = DriftWatch()
+        Parameters
+        ----------
+        table : table or path
+            The rows.
+        s : str, optional
+            The label column, which is not a feature and helps to tell an id that repeats; labels
+            of another kind are not looked at.
+
+        Returns
+        -------
+        ColumnPlan
+            Its ``columns`` have a ``name``, a ``kind``, and ``told()``, which says it in words.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> table = pa.table({"age": [31, 45, 52], "town": ["Ulm", "Bonn", "Ulm"]})
+        >>> [f"{column.name}: {column.told()}" for column in TablePU().plan_columns(table).columns]
+        ['age: number', 'town: 1 category, rarer ones together']
+        """
+        job: TablePU = clone(self).set_params(verbose=0)  # this one stays as it is
+        unused: dict[str, str] = {}
+        job.label_ = None
+        if isinstance(s, str):
+            batch, codes = job._read(table, s)
+            unused = job._groups(batch, codes)[1]
+        else:
+            check_parameters(self)
+            batch = self._batch(table)
+            if batch.n_rows == 0:
+                raise InputError("The table has no rows.")
+        return job._plan(batch, np.arange(batch.n_rows), unused)
+
+    def decision_function(self, table: Any) -> NDArray[np.float32]:
+        """Return a score for each row: greater means more likely positive.
+
+        Parameters
+        ----------
+        table : table or path
+            The rows, with the columns of the fit; an array if the fit took one.
+        """
+        from nnpu.table.columns.drift import drift_sentence
+
+        watch = self.drift_watch()
         scores = np.concatenate([part for _, part in self.scored(table, watch)])
         if lines := watch.lines():
             warnings.warn(drift_sentence(lines), UserWarning, stacklevel=2)
@@ -338,7 +478,7 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Parameters
         ----------
         table : table or path
-            The rows.
+            The rows, with the columns of the fit; an array if the fit took one.
         s : str or array-like, optional
             The PU labels or their column; by default the label column of the fit, if the table
             has it.
@@ -359,10 +499,10 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def _answers(self, table: Any, s: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return the probability of each row, and whether it is predicted positive."""
-        from nnpu.table.columns.drift import DriftWatch, drift_sentence
+        from nnpu.table.columns.drift import drift_sentence
 
-        watch, probabilities, flags = DriftWatch(), [], []
-        given = None if s is None or isinstance(s, str) else label_cells(self._batch(table), s)
+        watch, probabilities, flags = self.drift_watch(), [], []
+        given = None if s is None or isinstance(s, str) else label_cells(self._rows(table), s)
         first = 0
         for batch, scores in self.scored(table, watch, labelled=s is not None):
             part = None if given is None else given[first : first + batch.n_rows]
@@ -409,34 +549,190 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """Return the estimated accuracy; no true label is needed."""
         return self.evaluate(table, s).accuracy.value
 
-    def evaluate(self, table: Any, s: Any) -> Evaluation:
+    def evaluate(self, table: Any, s: Any, *, prior: Any = None) -> Evaluation:
         """Judge the model by the labelled and unlabelled rows of another table.
 
         Parameters
         ----------
         table, s
             As in `fit`; rows that the model was not fitted to.
+        prior : float, "auto", (low, high) or PriorEstimate, optional
+            The share of positives in these rows, as in the constructor. By default that of the
+            training; if these rows contradict it, it is estimated anew and ``prior_note`` says so.
         """
-        from nnpu.table.columns.drift import DriftWatch
-
         check_is_fitted(self)
-        table = table if is_path(table) and isinstance(s, str) else self._batch(table)
-        watch, scores, cells, names, files = DriftWatch(), [], [], [], []
+        self._check_array(table)
+        table = table if is_path(table) and isinstance(s, str) else self._rows(table)
+        watch, scores, cells, names, files = self.drift_watch(), [], [], [], []
+        kept: Examples | None = None
         for batch, part in self.scored(table, watch, labelled=True):
             scores.append(part)
             cells.append(label_cells(batch, s))
             names.append(row_names(batch, self.columns_))
+            codes = self.labels_of(batch, None, cells[-1])
+            kept = with_examples(kept, self, batch, codes, part, names[-1])
             files += list(self.columns_.files(batch)) if self.columns_.has_images else []
         codes = read_labels(cells, s, source_name(table), self._known_label()).codes
         rows = np.concatenate(scores), np.concatenate(names), files or None
+        classifier, note = share_here(
+            *(self.classifier_, codes, rows[0], prior),
+            judged=self.holdout_,
+            owner="TablePU.evaluate",
+        )
         found = evaluate(
-            self.classifier_,
+            classifier,
             codes,
             *rows,
             label_bias=self.label_bias,
             labelled=self.labelled_share_,
         )
-        return replace(found, drift=watch.lines(), cells=watch.counts())
+        drift, counts = watch.lines(), watch.counts()
+        return replace(found, drift=drift, cells=counts, examples=kept, prior_note=note)
+
+    def choose_threshold(
+        self,
+        table: Any = None,
+        s: Any = None,
+        *,
+        at: str | None = None,
+        precision: float | None = None,
+        recall: float | None = None,
+    ) -> Threshold:
+        """Set ``threshold_``, where `predict` cuts the scores, without any negative.
+
+        ``holdout_`` is judged again, at the new threshold. Rows that are known to be unlabelled
+        are cut where their own probability is that of the threshold.
+
+        Parameters
+        ----------
+        table, s
+            Rows that the model was not fitted to, and their PU labels, as in `evaluate`. By
+            default the rows that judged the model in `fit`.
+        at : {"prior", "half", "regret"}, optional
+            "prior": predict as many positives as there are. "half": where the probability is one
+            half. "regret": the cut that loses least over the interval of an estimated prior.
+        precision, recall : float, optional
+            The value to reach by PU estimates. Exactly one of `at`, `precision` and `recall`.
+
+        Returns
+        -------
+        Threshold
+            As the classifiers' ``choose_threshold``.
+        """
+        check_is_fitted(self)
+        if (table is None) != (s is None):
+            raise InputError("choose_threshold needs a table and its PU labels, or neither.")
+        if table is not None:
+            rows = self._scored_labels(table, s)
+        elif self.holdout_ is not None:
+            rows = self.holdout_.scores, self.holdout_.s
+        else:
+            raise InputError("choose_threshold needs a table and its PU labels: fit kept no rows.")
+        chosen = self.classifier_._choose(*rows, at, precision, recall)
+        self._judge_again()
+        return chosen
+
+    def _scored_labels(self, table: Any, s: Any) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
+        """Return the scores of rows and their PU labels."""
+        self._check_array(table)
+        table = table if is_path(table) and isinstance(s, str) else self._rows(table)
+        parts = [(part, label_cells(b, s)) for b, part in self.scored(table, labelled=True)]
+        cells = [cells for _, cells in parts]
+        codes = read_labels(cells, s, source_name(table), self._known_label()).codes
+        return np.concatenate([part for part, _ in parts]), codes
+
+    @property
+    def threshold_(self) -> float:
+        """The score above which a row is predicted positive: that of ``classifier_``."""
+        return float(self.classifier_.threshold_)
+
+    @threshold_.setter
+    def threshold_(self, value: float) -> None:
+        self.classifier_.threshold_ = check_number("threshold_", value, "TablePU")
+        self._judge_again()
+
+    def shift_prior(self, new_prior: float) -> Self:
+        """Return a copy for a population in which positives have another share.
+
+        Probabilities and threshold move as the classifiers' ``shift_prior`` moves them. This is
+        right if each class looks the same there. ``labelled_share_`` stays. Nothing is known of
+        the copy's quality in that population: its ``holdout_`` is None.
+
+        Parameters
+        ----------
+        new_prior : float
+            The share of positives where the model will be used.
+        """
+        check_is_fitted(self)
+        moved = copy(self)
+        moved.classifier_ = self.classifier_.shift_prior(new_prior)
+        moved._adopt(moved.classifier_)
+        moved.holdout_, moved.row_keys_ = None, None
+        return moved
+
+    def explain(
+        self, table: Any, *, background: Any = None, n_orders: int = 4, random_state: int = 0
+    ) -> Contributions:
+        """Divide the score of each row among the columns of its table.
+
+        Parameters
+        ----------
+        table : table or path
+            The rows.
+        background : table or path, optional
+            Rows that a score is compared with; by default the table itself.
+        n_orders, random_state : int
+            As the classifiers' ``explain``.
+
+        Returns
+        -------
+        Contributions
+            ``base + values.sum(axis=1)`` are the scores of ``classifier_``, and ``columns`` the
+            names of the columns that are features.
+        """
+        from nnpu.estimators.explain import Contributions
+        from nnpu.table.table_explain import explain_rows
+
+        rows = self.transform(table)
+        if rows.shape[0] == 0:
+            names = [column.name for column in self.columns_.columns if column.width]
+            return Contributions(math.nan, np.zeros((0, len(names))), names)
+        other = rows if background is None else self.transform(background)
+        return explain_rows(self, rows, other, n_orders=n_orders, random_state=random_state)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []  # features are of single precision
+        return tags
+
+    def transform(self, table: Any) -> Any:
+        """Return the features of some rows, as ``classifier_`` takes them.
+
+        Parameters
+        ----------
+        table : table or path
+            The rows, with the columns of `fit`.
+
+        Returns
+        -------
+        ndarray or CSR array of shape (n, n_features)
+            `get_feature_names_out` has the names.
+        """
+        check_is_fitted(self)
+        return features_for(self.classifier_, self.columns_, self._rows(table))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the features that `transform` returns.
+
+        Parameters
+        ----------
+        input_features : ignored
+            The names are those of the columns in `fit`.
+        """
+        check_is_fitted(self)
+        raw = takes_raw(self.classifier_) and not self.columns_.has_images
+        names = self.columns_.raw_names if raw else self.columns_.dense_names
+        return np.array(names, dtype=object)
 
     def report(self, found: Evaluation | None = None, *, title: str = "Report") -> Page:
         """Return the report: it shows itself in a notebook, and ``.save(path)`` writes it.
@@ -456,6 +752,30 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         from nnpu.table.pages import fit_page
 
         return fit_page(self, title=title)
+
+    def review(self, table: Any, s: Any = None) -> ListReview:
+        """Return a review that works down the list of a table's unlabelled rows.
+
+        Every answer teaches the ranking; the model, its prior and its figures stay as they are.
+
+        Parameters
+        ----------
+        table : table or path
+            The rows.
+        s : str or array-like, optional
+            The PU labels or their column; by default the label column of the fit, if the table
+            has it. Labelled rows are never dealt.
+
+        Returns
+        -------
+        ListReview
+            With ``next``, ``answer``, ``found``, ``left``, ``certificate`` and ``save``;
+            `nnpu.review.load` reads it. Row numbers are those of the table, from 0 on.
+        """
+        from nnpu.table.table_review import list_review
+
+        check_is_fitted(self)
+        return list_review(self, table, label=s)
 
     def save(
         self, folder: str | os.PathLike[str], *, notes: Mapping[str, str] | None = None
@@ -494,20 +814,34 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
             Whether the labels are known though the table may not have the label column.
         """
         check_is_fitted(self)
-        if isinstance(table, np.ndarray) or sparse.issparse(table):
-            yield self._scored_array(table, labelled)
-            return
+        if is_mixed(table):
+            table = self._rows(table)
+        self._check_array(table)
         from nnpu.data.prefetch import prefetched
 
         rows = 0
-        how = {"sep": self.sep, "decimal": self.decimal, "encoding": self.encoding}
-        batches = stream_rows(table, **how) if is_path(table) else [self._batch(table)]
+        batches = stream_rows(table, **self._how()) if is_path(table) else [self._batch(table)]
         read = ((b, features_for(self.classifier_, self.columns_, b, watch)) for b in batches)
         for batch, features in prefetched(read):
             rows += batch.n_rows
-            yield batch, self._scores(features, labelled or self.label_ in batch.columns)
-        if rows == 0:
+            scores = self._scores(features, labelled or self.label_ in batch.columns)
+            if watch is not None:
+                watch.add_scores(scores)
+            yield batch, scores
+        if rows == 0 and is_path(table):
             raise InputError(f"{source_name(table)} has no rows.")
+
+    def drift_watch(self) -> DriftWatch:
+        """Return what compares rows and their scores with those of the training."""
+        from nnpu.table.columns.drift import DriftWatch, UsualScores
+
+        check_is_fitted(self)
+        found = self.holdout_
+        if found is None:
+            return DriftWatch()
+        rows = found.scores, found.s == 1
+        cut = float(self.classifier_.threshold_)
+        return DriftWatch(UsualScores.of(*rows, cut, self.sampling))
 
     def flags(
         self, scores: NDArray[np.float32], codes: NDArray[np.int8] | None = None
@@ -521,6 +855,8 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def _scores(self, features: Any, labelled: bool) -> NDArray[np.float32]:
         """Return scores; if labels are known, those that judged the rows of the fit for them."""
+        if features.shape[0] == 0:
+            return np.zeros(0, dtype=np.float32)
         scores = self.classifier_.decision_function(features)
         if not labelled or self.row_keys_ is None or self.holdout_ is None:
             return scores
@@ -530,20 +866,41 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         same = known[place] == keys
         return np.where(same, self.holdout_.scores[order[place]], scores).astype(np.float32)
 
-    def _scored_array(self, table: Any, labelled: bool) -> tuple[Batch, NDArray[np.float32]]:
-        """Score an array: the columns of fit, or the features that they became."""
-        batch = self._batch(table)
-        takes_matrix = any(column.name == "x" for column in self.columns_.columns)
-        features = features_for(self.classifier_, self.columns_, batch) if takes_matrix else table
-        return batch, self._scores(features, labelled)
+    def _check_array(self, table: Any) -> None:
+        """Refuse an array if the columns have names: it does not say which one is which."""
+        is_array = (isinstance(table, np.ndarray) or sparse.issparse(table)) and not is_mixed(table)
+        if is_array and not any(column.kind == "matrix" for column in self.columns_.columns):
+            raise InputError(
+                "The model was fitted to a table with named columns and cannot take an array, "
+                "which does not name them: pass a table with the columns of the fit."
+            )
 
     def _batch(self, table: Any) -> Batch:
-        return as_batch(table, sep=self.sep, decimal=self.decimal, encoding=self.encoding)
+        return as_batch(table, **self._how())
+
+    def _how(self) -> dict[str, str | None]:
+        """Return how a file is to be read."""
+        return {name: getattr(self, name) for name in ("sep", "decimal", "encoding", "sheet")}
+
+    def _rows(self, table: Any) -> Batch:
+        """Return rows for a fitted model; cells of mixed types are numbers if it takes numbers."""
+        if is_mixed(table) and any(column.kind == "matrix" for column in self.columns_.columns):
+            try:
+                table = table.astype(np.float64)
+            except (TypeError, ValueError) as error:
+                raise InputError(
+                    f"The model was fitted to an array of numbers, and this one holds others: "
+                    f"{error}."
+                ) from error
+        return self._batch(table)
 
     def _read(self, table: Any, s: Any) -> tuple[Batch, NDArray[np.int8]]:
+        start_clock()
         check_parameters(self)
         self._say(SAMPLING_LINES[self.sampling])
         batch = self._batch(table)
+        if batch.n_rows == 0:
+            raise InputError("The table has no rows.")
         if self.verbose > 1:
             self._say(f"Read: {batch.n_rows:,} rows.")
         self.label_ = s if isinstance(s, str) else None
@@ -551,13 +908,48 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
         codes, self.pos_label_ = read_labels([cells], s, batch.source, self.pos_label)
         return batch, codes
 
+    def _once(self, batch: Batch, codes: NDArray[np.int8]) -> tuple[Batch, NDArray[np.int8]]:
+        """Return the rows without copies, which would judge a model that was fitted to them."""
+        if self.images is not None:
+            return batch, codes
+        rows = without_copies(batch, codes, {self.label_, self.id, *self.drop})
+        if len(rows) == batch.n_rows:
+            return batch, codes
+        copies = batch.n_rows - len(rows)
+        self._say(f"{copies:,} of {batch.n_rows:,} rows repeat another row and are left out.")
+        return replace(batch.take(rows), numbers=rows), codes[rows]
+
     def _known_label(self) -> str | float | None:
         return self.pos_label if self.pos_label is not None else self.pos_label_
 
-    def _plan(self, batch: Batch, rows: NDArray[np.intp]) -> ColumnPlan:
-        used = [name for name in (self.groups, self.time) if name is not None]
-        names = {"label": self.label_, "id_name": self.id, "images": self.images}
-        return fit_columns(batch, rows, drop=[*self.drop, *used], **names)
+    def _plan(self, batch: Batch, rows: NDArray[np.intp], unused: Mapping[str, str]) -> ColumnPlan:
+        uses = {self.groups: "it says which rows belong together", self.time: "it orders the rows"}
+        names: dict[str, Any] = {"label": self.label_, "id_name": self.id, "images": self.images}
+        used = {name: use for name, use in uses.items() if name is not None}
+        return fit_columns(batch, rows, drop=self.drop, used=used | dict(unused), **names)
+
+    def _groups(
+        self, batch: Batch, codes: NDArray[np.int8]
+    ) -> tuple[NDArray[np.intp] | None, dict[str, str]]:
+        """Return what keeps rows together, and the columns that are no features, with reasons."""
+        for name in self.keep:
+            find_column(name, batch.names, batch.source)
+        groups, self.groups_ = group_numbers(batch, self.groups), self.groups
+        unused: dict[str, str] = {}
+        if self.images is not None:  # all that is learned from
+            return groups, unused
+        named = self.label_, self.id, self.groups, self.time
+        exempt = {*named, *self.drop, *self.keep, *self._labelled_by()}
+        for name, how in one_sided_fillings(batch, codes, exempt).items():
+            unused[name] = f"{how}; --keep {name} uses it"
+            self._say(f"Left out: {name} gives the label away ({how}). To use it: --keep {name}.")
+        for found in repeated_ids(batch, codes, {*exempt, *unused}):
+            together = self.groups_ is None and self.time is None
+            if together:
+                groups, self.groups_ = found.groups, found.name
+            unused[found.name] = f"an id that repeats; --keep {found.name} uses it"
+            self._say(found.line(together))
+        return groups, unused
 
     def _classifier(self, codes: NDArray[np.int8]) -> BasePUClassifier:
         return prepared(
@@ -589,16 +981,31 @@ class TablePU(NotebookBox, ClassifierMixin, BaseEstimator):  # type: ignore[misc
             positive=word,
             why_none=why,
             read_as=how,
+            all_columns=self.verbose > 1,
         )
 
     def _adopt(self, classifier: BasePUClassifier) -> None:
         """Take on what people look for in a fitted classifier."""
         self.classes_ = classifier.classes_
         self.prior_, self.prior_estimate_ = classifier.prior_, classifier.prior_estimate_
-        self.n_features_in_ = sum(
-            c.width if c.kind == "matrix" else 1 for c in self.columns_.columns
-        )
+        columns = self.columns_.columns
+        self.n_features_in_ = sum(c.width if c.kind == "matrix" else 1 for c in columns)
+        if not any(c.kind == "matrix" for c in columns):
+            self.feature_names_in_ = np.array([c.name for c in columns], dtype=object)
 
     def _say(self, *lines: str) -> None:
         if self.verbose:
             say(*lines, timed=self.verbose > 1)
+
+
+def _in_both(batch: Batch, id_name: str | None, n_u: int) -> int:
+    """Return how many rows after the first `n_u` equal one of those, where few rows are equal."""
+    names = [name for name in batch.columns if name != id_name]
+    cells = [batch.columns[name].dictionary_encode().indices.fill_null(-1) for name in names]
+    groups = equal_rows(np.column_stack([np.asarray(column, np.float32) for column in cells]))
+    if groups is None:
+        return 0
+    counts = np.bincount(groups[:n_u], minlength=int(groups.max()) + 1)
+    found = int((counts[groups[n_u:]] > 0).sum())
+    by_chance = float((counts[groups[:n_u]] > 1).mean())  # tables of a few categories
+    return found if found / (len(groups) - n_u) > 3 * by_chance else 0

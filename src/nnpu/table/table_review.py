@@ -7,15 +7,20 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.preprocessing import normalize
 
 from nnpu.data.folds import PUStratifiedKFold
+from nnpu.files import write_text
 from nnpu.hidden import Estimate, unlabelled_probability
 from nnpu.model_folder import SUMS, find
 from nnpu.parameters import InputError
-from nnpu.review import Audit, Review, curves, least_cost, list_count, scar_check
+from nnpu.review import Audit, ListReview, Review, curves, least_cost, list_count, scar_check
 from nnpu.review.audits import FIGURES
-from nnpu.review.sheets import parse_purpose
+from nnpu.review.sheets import cells as table_cells
+from nnpu.review.sheets import looks_text, parse_purpose
+from nnpu.review.worklist import STATE, load
 from nnpu.table.columns import read_label_cells
 from nnpu.table.holdout import group_numbers
 from nnpu.table.named_models import features_for
@@ -38,11 +43,15 @@ __all__ = [
     "Findings",
     "ListFindings",
     "TableReview",
+    "kept_review",
     "list_findings",
+    "list_name",
+    "list_review",
     "model_name",
     "review_findings",
     "review_page",
     "table_review",
+    "work_down",
     "write_rows",
 ]
 
@@ -204,23 +213,7 @@ def table_review(
     """
     import pyarrow as pa
 
-    batch, notes = model._batch(table), []
-    if label is None and model.label_ in batch.columns:
-        label = model.label_
-    codes = np.zeros(batch.n_rows, dtype=np.int8)
-    if label is not None:
-        cells, word = label_cells(batch, label), model._known_label()
-        codes = read_label_cells(cells, label, batch.source, word).codes
-    scored = model.scored(batch, labelled=label is not None)
-    scores = np.concatenate([part for _, part in scored])
-    if label is not None and model.row_keys_ is None and _is_of_fit(model, codes):
-        scores = _out_of_fold(model, batch, codes)
-        notes.append(f"The model was fitted to these rows: they are scored in {_FOLDS} folds.")
-    elif label is None and batch.n_rows == sum(_counts_of_fit(model)):
-        notes.append(
-            "If the model was fitted to these rows, give their labels: rows of the fit must be "
-            "scored out of fold."
-        )
+    batch, codes, scores, notes, label = _scored(model, table, label)
     # The same kind of probability for all rows, so that one cut is the same score for all.
     positive = np.asarray(model.classifier_.calibration_(scores), dtype=np.float64)
     share = model.labelled_share_ if label is not None else 0.0
@@ -250,6 +243,133 @@ def table_review(
         notes,
         top,
     )
+
+
+def list_review(model: TablePU, table: Any, *, label: Any = None, name: str = "") -> ListReview:
+    """Score the rows of a table and return a review that works down their list.
+
+    Parameters
+    ----------
+    model, table, label
+        As in `table_review`.
+    name : str
+        A short name of the model.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from nnpu import TablePU
+    >>> rng = np.random.default_rng(0)
+    >>> fraud = rng.random(400) < 0.4
+    >>> amount = rng.normal(np.where(fraud, 90, 40), 20)
+    >>> known = np.where(fraud & (rng.random(400) < 0.5), "yes", "")
+    >>> table = pa.table({"amount": amount, "known": known})
+    >>> review = list_review(TablePU(prior=0.4, model="linear").fit(table, "known"), table)
+    >>> rows = review.next(25, random=0)
+    >>> review.answer(rows, fraud[rows])
+    >>> review.found
+    25
+    """
+    batch, codes, scores, _, label = _scored(model, table, label)
+    share = model.labelled_share_ if label is not None else 0.0
+    known = np.select([codes == 1, codes == -1], [1.0, 0.0], np.nan)
+    positive = np.asarray(model.classifier_.calibration_(scores), dtype=np.float64)
+    expected = float(unlabelled_probability(positive, share)[np.isnan(known)].sum())
+    return ListReview(
+        scores,
+        _teaching_features(model, batch),
+        known=known,
+        expected=expected,
+        random_state=model.random_state,
+        model=name,
+    )
+
+
+def list_name(model_dir: Path, batch: Batch) -> str:
+    """Return a short name of a model and a table, which their review carries.
+
+    The table is known by its size, its columns and its first and last rows.
+    """
+    seen = hashlib.sha256(str(batch.n_rows).encode())
+    for column, cells in sorted(batch.columns.items()):
+        for part in (cells.slice(0, 100), cells.slice(max(len(cells) - 100, 0))):
+            seen.update(repr((column, part.to_pylist())).encode(errors="backslashreplace"))
+    return f"{model_name(model_dir)}|{seen.hexdigest()[:12]}"
+
+
+def kept_review(
+    model: TablePU, table: Any, folder: Path, *, name: str, label: Any = None
+) -> ListReview:
+    """Return the review that a folder keeps, made there if the folder is new.
+
+    Parameters
+    ----------
+    model, table, label
+        As in `table_review`.
+    folder : Path
+        Where the review is kept.
+    name : str
+        Of `list_name`: a review of another model or table is refused.
+    """
+    if (folder / STATE).exists():
+        review = load(folder)
+        if review.model != name:
+            raise InputError(
+                f"{folder} keeps a review of another model or table. Use those, or a new folder."
+            )
+        return review
+    review = list_review(model, table, label=label, name=name)
+    review.save(folder)
+    return review
+
+
+def work_down(
+    model: TablePU,
+    batch: Batch,
+    review: ListReview,
+    out: Path | None = None,
+    *,
+    n: int | None = None,
+    random: float | None = None,
+    until: float | None = None,
+    by: str = "",
+) -> tuple[dict[str, Any], list[str]]:
+    """Write the next rows of a review, and return where it stands, as plain values and in words.
+
+    Parameters
+    ----------
+    model, batch, review
+        The model, the table, the review of its list.
+    out : Path, optional
+        The sheet to write: a CSV file with an empty column `answer`.
+    n, random, until, by
+        As in `ListReview.next`; without `n` the sheet has the dealt rows that wait for an answer.
+        With `until` no row is dealt once the certificate is there.
+    """
+    import pyarrow as pa
+
+    recall = 0.9 if until is None else until
+    result, lines = review.to_json(recall=recall), review.lines(recall=recall)
+    if out is None or (n and until is not None and result["certificate"]["issued"]):
+        return result, lines
+    share = 0.1 if random is None else random
+    rows = review.next(n, share, until=until, by=by) if n else review.waiting
+    drawn = review.is_random(rows)
+    shown = {key: cells for key, cells in batch.columns.items() if key != model.label_}
+    columns = table_cells(pa.table(shown) if shown else None, rows)
+    reasons = row_reasons(model, batch, rows) if len(rows) else []
+    write_text(out, looks_text(rows, drawn.tolist(), columns, reasons, review.model))
+    result |= {"rows": len(rows), "random": int(drawn.sum()), "files": [str(out)]}
+    words = f"{len(rows)} rows to look at, {drawn.sum()} of them drawn at random: {out}"
+    return result, [*lines, words]
+
+
+def _teaching_features(model: TablePU, batch: Batch) -> Any:
+    """Return what answers teach by: words in rows of length 1, else standardised columns."""
+    if model.columns_.has_images:
+        return None
+    raw = model.columns_.raw(batch)
+    return normalize(raw) if sparse.issparse(raw) else model.columns_.transform(batch)
 
 
 @dataclass(frozen=True)
@@ -454,6 +574,30 @@ def _counts_of_fit(model: TablePU) -> tuple[int, int]:
     return labelled, unlabelled
 
 
+def _scored(
+    model: TablePU, table: Any, label: Any
+) -> tuple[Batch, NDArray[np.int8], NDArray[np.float32], list[str], Any]:
+    """Return a table, its PU labels, scores out of fold, notes, and the labels or their column."""
+    batch, notes = model._batch(table), list[str]()
+    if label is None and model.label_ in batch.columns:
+        label = model.label_
+    codes = np.zeros(batch.n_rows, dtype=np.int8)
+    if label is not None:
+        cells, word = label_cells(batch, label), model._known_label()
+        codes = read_label_cells(cells, label, batch.source, word).codes
+    scored = model.scored(batch, labelled=label is not None)
+    scores = np.concatenate([part for _, part in scored])
+    if label is not None and model.row_keys_ is None and _is_of_fit(model, codes):
+        scores = _out_of_fold(model, batch, codes)
+        notes.append(f"The model was fitted to these rows: they are scored in {_FOLDS} folds.")
+    elif label is None and batch.n_rows == sum(_counts_of_fit(model)):
+        notes.append(
+            "If the model was fitted to these rows, give their labels: rows of the fit must be "
+            "scored out of fold."
+        )
+    return batch, codes, scores, notes, label
+
+
 def _is_of_fit(model: TablePU, codes: NDArray[np.int8]) -> bool:
     """Return whether the table has the counts of the one that the model was fitted to."""
     return (int((codes == 1).sum()), int((codes == 0).sum())) == _counts_of_fit(model)
@@ -464,7 +608,7 @@ def _out_of_fold(model: TablePU, batch: Batch, codes: NDArray[np.int8]) -> NDArr
     features = features_for(model.classifier_, model.columns_, batch)
     scores = np.zeros(len(codes), dtype=np.float32)
     folds = PUStratifiedKFold(_FOLDS, random_state=model.random_state)
-    groups = group_numbers(batch, model.groups)
+    groups = group_numbers(batch, model.groups_)
     for fitted, rest in folds.split(features, codes, groups):
         part = clone(model.classifier_).set_params(**_quick(model))
         part.fit(features[fitted], codes[fitted])

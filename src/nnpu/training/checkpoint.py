@@ -142,7 +142,9 @@ class CheckpointFolder:
             self._file(number, ".safetensors").unlink()
 
 
-def check_checkpoints(folder: str | os.PathLike[str], runs: Sequence[str] = ()) -> Path:
+def check_checkpoints(
+    folder: str | os.PathLike[str], runs: Sequence[str] = (), *, files: Sequence[str] = ()
+) -> Path:
     """Return the path of a folder of checkpoints; `InputError` if it holds anything else.
 
     Parameters
@@ -152,6 +154,8 @@ def check_checkpoints(folder: str | os.PathLike[str], runs: Sequence[str] = ()) 
     runs : sequence of str
         Names of the runs that have a folder of checkpoints each in this one. Without names it
         holds the checkpoints itself.
+    files : sequence of str
+        Names of other files that the fit keeps there.
     """
     path = Path(folder)
     if path.exists() and not path.is_dir():
@@ -159,7 +163,7 @@ def check_checkpoints(folder: str | os.PathLike[str], runs: Sequence[str] = ()) 
     for entry in sorted(path.iterdir() if path.is_dir() else ()):
         if entry.name in runs and not entry.is_symlink():
             check_checkpoints(entry)
-        elif not _is_ours(entry, runs):
+        elif not _is_ours(entry, runs, files):
             raise InputError(
                 f"{path} holds other files than checkpoints ({entry.name}); choose a folder of its "
                 "own for the checkpoints, or move them elsewhere."
@@ -167,10 +171,12 @@ def check_checkpoints(folder: str | os.PathLike[str], runs: Sequence[str] = ()) 
     return path
 
 
-def _is_ours(entry: Path, runs: Sequence[str]) -> bool:
+def _is_ours(entry: Path, runs: Sequence[str], files: Sequence[str]) -> bool:
     """Whether a checkpoint, or something that a writer that died left, has such a name."""
     if entry.is_symlink() or not entry.is_file():
         return False
+    if entry.name in files:
+        return True
     checkpoints = () if runs else tuple(f"{'[0-9]' * _DIGITS}{suffix}" for suffix in _SUFFIXES)
     if any(entry.match(pattern) for pattern in (f"{TEMPORARY_PREFIX}*", *checkpoints)):
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nnpu.estimators.evaluation import CLOSE
 from nnpu.report.html.document import Section
 from nnpu.report.html.markup import Html, floor_percent, join, number, table, tag
 
@@ -25,15 +26,15 @@ _MOST = 12  # columns in the list of those that matter
 _BAR = 200  # width of a bar's drawing
 
 
-def verdict_section(answer: Verdict, facts: Mapping[str, str]) -> Section:
+def verdict_section(answer: Verdict, facts: Mapping[str, str | tuple[str, str]]) -> Section:
     """Return the answer, and the figures to see first.
 
     Parameters
     ----------
     answer : Verdict
         What `nnpu.report.verdict.verdict` returned.
-    facts : mapping of str to str
-        Figures by what they count.
+    facts : mapping of str to str or (str, str)
+        Figures by what they count, some with a remark.
     """
     sentences = {
         "What was learned": answer.learned,
@@ -48,18 +49,24 @@ def verdict_section(answer: Verdict, facts: Mapping[str, str]) -> Section:
     banner = Html()
     if answer.warning:
         banner = tag("div", tag("p", answer.warning), class_="banner", role="note")
-    tiles = (
-        tag("div", tag("dt", name), tag("dd", value), class_="tile")
-        for name, value in facts.items()
-    )
+    tiles = (_fact(name, value) for name, value in facts.items())
     body = [banner, tag("dl", *parts, class_="verdict"), tag("dl", *tiles, class_="tiles")]
     return Section("verdict", "In short", join(body))
+
+
+def _fact(name: str, value: str | tuple[str, str]) -> Html:
+    figure, remark = (value, "") if isinstance(value, str) else value
+    below = tag("dd", remark, class_="interval") if remark else Html()
+    return tag("div", tag("dt", name), tag("dd", figure), below, class_="tile")
 
 
 def rows_section(
     ranking: Ranking,
     probability: Callable[[float], float],
     why: Mapping[str, str] | None = None,
+    *,
+    labelled: Callable[[float], float] | None = None,
+    cut: float | None = None,
 ) -> Section:
     """Return the rows to look at first.
 
@@ -71,13 +78,18 @@ def rows_section(
         From a score to a probability.
     why : mapping of str to str, optional
         For the name of a row, which columns put it there.
+    labelled : callable, optional
+        The same as `probability` for rows that have a label.
+    cut : float, optional
+        The score above which a row without a label is predicted positive.
     """
     head = ["Row", "Score", "Probability", *(["Why"] if why else [])]
 
     def listed(caption: str, rows: Sequence[RankedRow]) -> Html:
         lines = []
+        of = labelled if rows is ranking.doubted and labelled is not None else probability
         for row in rows:
-            line = [row.name, number(row.score), floor_percent(probability(row.score))]
+            line = [row.name, number(row.score), floor_percent(of(row.score))]
             reason = _kept_together(why.get(row.name, "")) if why else ""
             lines.append([*line, reason] if why else line)
         return table(caption, head, lines, class_="text reasons" if why else "text")
@@ -88,9 +100,14 @@ def rows_section(
         "Labelled, but scored low": ranking.doubted,
     }
     words = (
-        "Rows without a label, from the top of the ranking: here hidden positives are most likely. "
-        "Rows without a label near the threshold: here a person's answer changes most."
+        "Rows without a label, from the top of the ranking: here hidden positives are most likely."
     )
+    if ranking.near:
+        at = "" if cut is None else f" (a score of {number(cut)})"
+        words += (
+            f" Rows without a label whose probability is within {100 * CLOSE:.0f} percentage "
+            f"points of their threshold{at}: here a person's answer changes most."
+        )
     if ranking.near == ranking.top:
         del parts["Closest to the threshold"]
         words = (
@@ -101,13 +118,13 @@ def rows_section(
     lists = [listed(caption, rows) for caption, rows in parts.items() if rows]
     if ranking.doubted:
         words += (
-            " Labelled rows that the model would not flag: wrong labels, or positives of another "
-            "kind."
+            " Labelled rows that the model would not flag by their score: wrong labels, or "
+            "positives of another kind."
         )
     if why:
         words += (
-            " Why: the columns that raised the score of a row (+) or lowered it (\u2212) most, "
-            "compared with other rows."
+            " Why: the cells that raised the score of a row (+) or lowered it (\u2212) most, "
+            "compared with other rows, and by how much."
         )
     return Section(
         "rows",
@@ -123,7 +140,10 @@ def _kept_together(reason: str) -> str:
 
 def importance_section(
     rows: Sequence[tuple[str, float, float, float]],
-    meaning: str = "How much the ranking loses if a column is shuffled, with a 90 % interval.",
+    meaning: str = (
+        "How far the ROC AUC falls if a column is shuffled, in points of 100 (chance is 50), with "
+        "a 90 % interval."
+    ),
 ) -> Section:
     """Return which columns matter.
 
@@ -140,14 +160,21 @@ def importance_section(
         [
             name,
             _bar(value / most, low / most, high / most),
-            f"{value:.3f} ({low:.3f} to {high:.3f})".replace("-", "\u2212"),
+            _points(value, low, high),
         ]
         for name, value, low, high in ordered
     ]
     left = len(rows) - len(ordered)
     rest = [tag("p", f"{left:,} more columns matter less.")] if left > 0 else []
-    found = table("Importance of each column", ["Column", "", "Value"], lines, class_="text")
+    head = ["Column", "", "Points of AUC lost"]
+    found = table("Importance of each column", head, lines, class_="text bars")
     return Section("importance", "Which columns matter", join([tag("p", meaning), found, *rest]))
+
+
+def _points(value: float, low: float, high: float) -> str:
+    """Write shares of one in points of 100."""
+    words = [f"{100 * each:.1f}".replace("-0.0", "0.0") for each in (value, low, high)]
+    return f"{words[0]} ({words[1]} to {words[2]})".replace("-", "\u2212")
 
 
 def _bar(value: float, low: float, high: float) -> Html:
@@ -165,7 +192,12 @@ def _bar(value: float, low: float, high: float) -> Html:
     )
 
 
-def models_section(head: Sequence[str], rows: Sequence[Sequence[str]], words: str = "") -> Section:
+def models_section(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    words: str = "",
+    unused: Sequence[Sequence[str]] = (),
+) -> Section:
     """Return the models that were compared, as a plain table.
 
     Parameters
@@ -174,9 +206,17 @@ def models_section(head: Sequence[str], rows: Sequence[Sequence[str]], words: st
         Names of the columns, and the cells.
     words : str
         A sentence above them.
+    unused : sequence of sequences of str
+        Name and reason of each model that the score does not rest on, which is folded away.
     """
-    found = table("Models that were tried", head, rows, class_="text")
-    return Section("models", "Models compared", join([tag("p", words) if words else "", found]))
+    parts = [tag("p", words)] if words else []
+    parts.append(table("Models in use", head, rows, class_="text"))
+    if unused:
+        summary = tag("summary", f"Models that are not in use ({len(unused):,})")
+        names = [*head[:1], *head[2:], "Reason"]
+        rest = table("Models that are not in use", names, unused, class_="text")
+        parts.append(tag("details", summary, rest))
+    return Section("models", "Models compared", join(parts))
 
 
 def drift_section(sentences: Sequence[str]) -> Section:

@@ -47,6 +47,7 @@ def explorer_section(
     known: bool = True,
     score_range: tuple[float, float] | None = None,
     scenarios: Mapping[str, Rows] | None = None,
+    remark: str = "",
 ) -> Section:
     """Return the explorer.
 
@@ -67,6 +68,8 @@ def explorer_section(
         Of the histograms of the scores, if the page has them: their marker moves along.
     scenarios : mapping of str to rows, optional
         The tables of `scenarios_table`, if the page has one: it changes with the slider.
+    remark : str
+        Which rows are counted.
     """
     start = _index(rows, own)
     panel = _panel(rows)
@@ -81,7 +84,7 @@ def explorer_section(
         "markers": _markers(panel, rows, score_range),
     }
     parts = [
-        tag("p", _INTRODUCTION),
+        tag("p", f"{_INTRODUCTION} {remark}".strip()),
         tag(
             "div",
             tag("div", chart(panel, "explorer-1", marker=True), _slider(data), class_="charts"),
@@ -249,13 +252,17 @@ def _numbers(rows: Rows, population: int, *, known: bool) -> Html:
         [
             number(row["threshold"], _DIGITS),
             f"{row['flagged']:,}",
-            *(f"{value} ({limits})" for value, limits in _cells(row, known=known).values()),
+            *(
+                join([value, " ", tag("small", limits)])
+                for value, limits in _cells(row, known=known).values()
+            ),
         ]
         for row in shown
     ]
     head = ["Score above", f"Flagged of {population:,}", *METRIC_NAMES.values()]
     caption = "Estimates with 90 % intervals at every tenth threshold"
-    return tag("details", tag("summary", "Thresholds in figures"), table(caption, head, lines))
+    figures = table(caption, head, lines, class_="scenarios")
+    return tag("details", tag("summary", "Thresholds in figures"), figures)
 
 
 _COSTS = (

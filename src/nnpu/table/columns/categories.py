@@ -68,6 +68,13 @@ class Category(Column):
         return len(self.values) + self.other + self.missing
 
     @property
+    def dense_names(self) -> list[str]:
+        """One for each value, one for the others, one for missing cells."""
+        names = [f"{self.name}={value}" for value in self.values]
+        names += [f"{self.name} (other)"] if self.other else []
+        return names + ([f"{self.name} (missing)"] if self.missing else [])
+
+    @property
     def codes(self) -> list[str]:
         """The values with a code of their own, by code; the next code is that of all others."""
         return [*self.values, *(self.more or [])]

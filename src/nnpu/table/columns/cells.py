@@ -23,7 +23,10 @@ __all__ = [
 ]
 
 #: What stands for "not known" in any column; "?" is the census files' way.
-_MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "<NA>", "NaT")
+_MISSING = (
+    *("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "<NA>", "NaT"),
+    "\\N",  # in MySQL's dumps
+)
 _NONE = ("None", "none")
 #: What stands for it among numbers and dates, where a word cannot be a value.
 _NO_VALUE = (

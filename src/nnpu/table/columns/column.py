@@ -90,6 +90,11 @@ class Column(ABC):
         return [self.name] if self.width else []
 
     @property
+    def dense_names(self) -> list[str]:
+        """Names of the features in the dense view; the second, if any, flags missing cells."""
+        return [self.name, f"{self.name} (missing)"][: self.width]
+
+    @property
     def is_category(self) -> bool:
         """Whether the raw view holds codes of categories."""
         return False

@@ -16,7 +16,7 @@ from nnpu.table.columns.column import Column, Dropped, Id
 from nnpu.table.columns.guess import fit_column, is_id, is_unique
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ColumnPlan", "find_column", "fit_columns"]
 
-_LISTED = 5  # columns that are described in a line each; the report has them all
+_LISTED = 5  # columns that are described in a line each; verbose and the report have them all
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,14 +69,26 @@ class ColumnPlan:
         return [name for column in self.columns for name in column.raw_names]
 
     @property
+    def dense_names(self) -> list[str]:
+        """Names of the features in the dense view: "age (missing)", "town=Ulm"."""
+        return [name for column in self.columns for name in column.dense_names]
+
+    @property
     def raw_categories(self) -> list[int]:
         """Indices of the features in the raw view that are codes of categories."""
         flags = [column.is_category for column in self.columns for _ in column.raw_names]
         return [index for index, flag in enumerate(flags) if flag]
 
-    def told(self) -> list[str]:
-        """Say what is done with each column, a line each; of many columns, with the first ones."""
-        first, rest = self.columns[:_LISTED], self.columns[_LISTED:]
+    def told(self, most: int | None = _LISTED) -> list[str]:
+        """Say what is done with each column, a line each; of many columns, with the first ones.
+
+        Parameters
+        ----------
+        most : int, optional
+            How many get a line of their own, 5 by default; None means all.
+        """
+        most = len(self.columns) if most is None else most
+        first, rest = self.columns[:most], self.columns[most:]
         longest = max(len(column.name) for column in first)
         lines = [f"{column.name:<{longest}}  {column.told()}" for column in first]
         if rest:
@@ -103,6 +115,8 @@ class ColumnPlan:
         InputError
             If a column is missing, or a cell cannot be what its column is.
         """
+        if batch.n_rows == 0:
+            return self._nothing(batch, self.dense_names).astype(np.float32)
         blocks = [column.dense(reading.values) for column, reading in self.read(batch, watch)]
         if any(sparse.issparse(block) for block in blocks):
             return sparse.csr_array(sparse.hstack(blocks, format="csr", dtype=np.float32))
@@ -136,6 +150,8 @@ class ColumnPlan:
         (array([[31.,  1.],
                [nan,  0.]]), ['age', 'town'], [1])
         """
+        if batch.n_rows == 0:
+            return self._nothing(batch, self.raw_names)
         read = list(self.read(batch, watch))
         together = [pair for pair in read if getattr(pair[0], "together", False)]
         if together:
@@ -146,6 +162,11 @@ class ColumnPlan:
         if any(sparse.issparse(block) for block in blocks):
             return sparse.csr_array(sparse.hstack(blocks, format="csr", dtype=np.float64))
         return np.concatenate(blocks, axis=1)
+
+    def _nothing(self, batch: Batch, names: list[str]) -> NDArray[np.float64]:
+        """Return the features of no rows, whose columns must be there all the same."""
+        list(self.read(batch))
+        return np.zeros((0, len(names)))
 
     def files(self, batch: Batch) -> NDArray[np.object_]:
         """Return the image files of some rows."""
@@ -212,6 +233,7 @@ def fit_columns(
     label: str | None = None,
     id_name: str | None = None,
     drop: Sequence[str] = (),
+    used: Mapping[str, str] | None = None,
     images: str | None = None,
 ) -> ColumnPlan:
     """Infer what every column is and fit its treatment to the training rows.
@@ -229,6 +251,8 @@ def fit_columns(
         in which no value repeats.
     drop : sequence of str
         Columns to exclude.
+    used : mapping of str to str, optional
+        More columns that are no features, each with the reason that is given for it.
     images : str, optional
         A column of image files, which is then all that is learned from.
 
@@ -245,17 +269,18 @@ def fit_columns(
     >>> [(column.name, column.kind) for column in plan.columns]
     [('id', 'id'), ('age', 'number')]
     """
-    for name in (*drop, id_name, images):
+    excluded = dict(used or {}) | dict.fromkeys(drop, "as requested")
+    for name in (*excluded, id_name, images):
         if name is not None:
             find_column(name, batch.names, batch.source)
-    id_name = _find_id(batch, label, id_name, drop)
+    id_name = _find_id(batch, label, id_name, tuple(excluded))
     columns: list[Column] = []
     try:
         for name, cells in batch.columns.items():
             if name == label:
                 continue
-            if images is None or name in (*drop, id_name):
-                columns.append(_column(name, cells, rows, id_name, drop, batch.decimal))
+            if images is None or name in (*excluded, id_name):
+                columns.append(_column(name, cells, rows, id_name, excluded, batch.decimal))
             else:
                 other = Dropped(name, "only the images are used")
                 from nnpu.table.columns.image_files import Picture
@@ -266,7 +291,8 @@ def fit_columns(
     for name, matrix in batch.matrices.items():
         from nnpu.table.columns.matrices import Matrix
 
-        columns.append(Dropped(name, "as requested") if name in drop else Matrix.fit(name, matrix))
+        reason = excluded.get(name)
+        columns.append(Dropped(name, reason) if reason else Matrix.fit(name, matrix))
     if all(column.kind == "text" for column in columns if column.width):
         columns = _as_words(columns, batch, rows)
     plan = ColumnPlan(tuple(columns))
@@ -317,11 +343,11 @@ def _column(
     cells: Any,
     rows: NDArray[np.intp],
     id_name: str | None,
-    drop: Sequence[str],
+    excluded: Mapping[str, str],
     decimal: str | None,
 ) -> Column:
-    if name in drop:
-        return Dropped(name, "as requested")
+    if name in excluded:
+        return Dropped(name, excluded[name])
     if name == id_name:
         return Id(name)
     if is_id(name, cells):
@@ -330,7 +356,7 @@ def _column(
 
 
 def _find_id(
-    batch: Batch, label: str | None, id_name: str | None, drop: Sequence[str]
+    batch: Batch, label: str | None, id_name: str | None, drop: Collection[str]
 ) -> str | None:
     if id_name is None:
         return next(

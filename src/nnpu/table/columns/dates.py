@@ -131,6 +131,20 @@ class Date(Column):
         """The parts."""
         return [f"{self.name} ({part})" for part in self.parts]
 
+    @property
+    def dense_names(self) -> list[str]:
+        """The day, the sine and cosine of hour and month, a name for each day of the week."""
+        parts: list[str] = []
+        for part in self.parts:
+            if part == "days":
+                parts.append(part)
+            elif part == "weekday":
+                parts += [f"weekday {day}" for day in range(7)]
+            else:
+                parts += [f"{part} sine", f"{part} cosine"]
+        parts += ["missing"] if self.missing else []
+        return [f"{self.name} ({part})" for part in parts]
+
     def words(self) -> str:
         """Say what the date became."""
         parts = [f"{'time' if 'days' not in self.parts else 'date'}: {', '.join(self.parts)}"]

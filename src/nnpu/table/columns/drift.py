@@ -1,4 +1,4 @@
-"""Has a table left what the training rows held? Ranges, categories and gaps, a line a column."""
+"""Has a table left what the training rows held? Cells a column at a time, and the scores."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from nnpu.table.columns.column import percent
 from nnpu.table.columns.seen import binned, count_cells
+from nnpu.terminal import how_many
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,16 +18,24 @@ if TYPE_CHECKING:
 
     from nnpu.table.columns.column import Column, Reading
 
-__all__ = ["DriftWatch", "drift_sentence"]
+__all__ = ["DriftWatch", "UsualScores", "drift_sentence"]
 
 _MATTERS = 0.05  # share of the cells from which a difference is worth a line
 _CHANCE = 1e-3  # probability below which a difference is no accident
 _MOVED = 0.5  # share of the cells in other tenths of the training's values
-_LEAST_ROWS = 30  # below, nothing is said about the spread of numbers
+_LEAST_ROWS = 30  # below, nothing is said about the spread of numbers and scores
+_OTHER_SHARE = 0.1  # difference of the flagged shares that is worth a line
+_SURELY = 4.0  # standard errors beyond which a difference of scores is no accident
+_OTHER_MEAN = 0.5  # difference of the mean scores, in standard deviations of the training's
 
 
 class DriftWatch:
     """Compares the rows of a table with those of the training, a batch at a time.
+
+    Parameters
+    ----------
+    usual : UsualScores, optional
+        What the scores were like in training; without it, scores are not watched.
 
     Examples
     --------
@@ -43,8 +52,10 @@ class DriftWatch:
     ('age: 98 % of the values are outside 0 to 99, the range in training; median 2970, was 49.5',)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, usual: UsualScores | None = None) -> None:
         self._tallies: dict[str, _Tally] = {}
+        self._usual = usual
+        self._rows, self._flagged, self._total = 0, 0, 0.0
 
     def add(self, column: Column, reading: Reading) -> None:
         """Take the cells of a column, read."""
@@ -52,6 +63,13 @@ class DriftWatch:
             return
         tally = self._tallies.setdefault(column.name, _Tally(column))
         tally.add(reading.values, reading.unreadable, reading.example)
+
+    def add_scores(self, scores: NDArray[Any]) -> None:
+        """Take the scores of some rows."""
+        if self._usual is not None:
+            self._rows += len(scores)
+            self._flagged += int((scores > self._usual.threshold).sum())
+            self._total += float(np.asarray(scores, dtype=np.float64).sum())
 
     def counts(self) -> dict[str, tuple[int, int | None]]:
         """Return how many cells of each column were missing, and how many were new or rare."""
@@ -61,15 +79,92 @@ class DriftWatch:
         }
 
     def lines(self) -> tuple[str, ...]:
-        """Return a line for each column that differs, in the order of the columns."""
+        """Return a line for each column that differs, in order, then one for the scores."""
         found = ((name, tally.differences()) for name, tally in self._tallies.items())
-        return tuple(f"{name}: {'; '.join(said)}" for name, said in found if said)
+        lines = [f"{name}: {'; '.join(said)}" for name, said in found if said]
+        if self._usual is not None and self._rows >= _LEAST_ROWS:
+            lines += self._usual.differences(self._rows, self._flagged, self._total / self._rows)
+        return tuple(lines)
+
+
+@dataclass(frozen=True)
+class UsualScores:
+    """What scores were like on rows that the model behind them was not fitted to.
+
+    New rows may be like all rows of the training or like the unlabelled ones alone, so that each
+    figure is a range between the two.
+
+    Parameters
+    ----------
+    rows : int
+        How many rows there were.
+    threshold : float
+        Scores above it are flagged.
+    flagged, mean : (float, float)
+        The share of the rows that was flagged and the mean score.
+    spread : float
+        The standard deviation of the scores.
+
+    Examples
+    --------
+    >>> usual = UsualScores.of(np.arange(100.0), np.arange(100) > 94, 70, "one-sample")
+    >>> usual.flagged
+    (0.25..., 0.29)
+    >>> usual.differences(1_000, 20, 10.0)
+    ['score: 2 % of the rows are flagged, 25 to 29 % in training; mean 10, was 47 to 49.5']
+    """
+
+    rows: int
+    threshold: float
+    flagged: tuple[float, float]
+    mean: tuple[float, float]
+    spread: float
+
+    @classmethod
+    def of(
+        cls, scores: NDArray[Any], labelled: NDArray[np.bool_], threshold: float, sampling: str
+    ) -> UsualScores:
+        """Describe the scores of some rows; those of two samples by the unlabelled rows alone."""
+        values = np.asarray(scores, dtype=np.float64)
+        free = values[~labelled]
+        samples = [free] if sampling == "two-sample" else [free, values]
+        shares = sorted(float((sample > threshold).mean()) for sample in samples)
+        means = sorted(float(sample.mean()) for sample in samples)
+        return cls(
+            rows=len(free),
+            threshold=threshold,
+            flagged=(shares[0], shares[-1]),
+            mean=(means[0], means[-1]),
+            spread=float(values.std()),
+        )
+
+    def differences(self, rows: int, flagged: int, mean: float) -> list[str]:
+        """Return a line if the scores of new rows differ, and no line otherwise."""
+        share, said = flagged / rows, []
+        away = _distance(share, self.flagged)
+        usual = float(np.clip(share, *self.flagged))
+        noise = np.sqrt(max(usual * (1 - usual), 0.25 / self.rows) * (1 / rows + 1 / self.rows))
+        if away >= _OTHER_SHARE and away > _SURELY * noise:
+            ends = dict.fromkeys(f"{end:.0%}".removesuffix("%") for end in self.flagged)
+            said.append(
+                f"{percent(flagged, rows)} of the rows are flagged, "
+                f"{' to '.join(ends)} % in training"
+            )
+        noise = self.spread * np.sqrt(1 / rows + 1 / self.rows)
+        away = _distance(mean, self.mean)
+        if away >= _OTHER_MEAN * self.spread and away > _SURELY * noise:
+            ends = dict.fromkeys(f"{end:.3g}" for end in self.mean)
+            said.append(f"mean {mean:.3g}, was {' to '.join(ends)}")
+        return [f"score: {'; '.join(said)}"] if said else []
+
+
+def _distance(value: float, limits: tuple[float, float]) -> float:
+    return float(abs(value - np.clip(value, *limits)))
 
 
 def drift_sentence(lines: tuple[str, ...]) -> str:
     """Return the lines as one sentence for a warning."""
-    columns = "1 column" if len(lines) == 1 else f"{len(lines)} columns"
-    return f"These rows differ from the training rows in {columns}: {' | '.join(lines)}."
+    return f"These rows differ from the training rows: {' | '.join(lines)}."
 
 
 @dataclass
@@ -127,7 +222,8 @@ class _Tally:
         if there == 0:
             return []
         if self.unreadable:
-            said.append(f"{self.unreadable:,} cells cannot be read ({self.example})")
+            cells = how_many(self.unreadable, "cell")
+            said.append(f"{cells} cannot be read ({self.example})")
         said += self._new_values(seen) if self.looked else self._other_numbers(seen, there)
         return said
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,15 +18,22 @@ from nnpu.table.columns.cells import (
     is_temporal,
 )
 from nnpu.table.columns.column import TOLERATED, Column, Dropped, percent
-from nnpu.table.columns.numbers import Number, as_numbers, decimal_mark, spelled_numbers
+from nnpu.table.columns.numbers import (
+    Number,
+    as_numbers,
+    decimal_mark,
+    percent_cells,
+    spelled_numbers,
+)
 from nnpu.table.columns.truth import Boolean, are_truth_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["fit_column", "is_id", "is_unique"]
+__all__ = ["fit_column", "is_id", "is_named_like_an_id", "is_unique"]
 
 _ID_NAMES = {"", "id", "index", "key", "uuid", "rownames", "unnamed: 0"}  # indices of pandas and R
+_ID_ENDING = re.compile(r"([_\-. ][iI][dD]|[a-z](Id|ID))$")  # customer_id, customerId
 _TIME_NAMES = ("time", "date", "epoch", "stamp", "_at", "_ts", "_ns", "_us", "_ms")
 _FEW = 1000  # distinct values up to which a column that is stored as categories has them
 _PROBE = 5000  # distinct values that are looked at first
@@ -44,8 +52,18 @@ def is_id(name: str, cells: Any) -> bool:
     >>> is_id("customer_id", pa.array(["a", "b"])), is_id("customer_id", pa.array(["a", "a"]))
     (True, False)
     """
-    lower = name.lower()
-    return (lower in _ID_NAMES or lower.endswith("_id")) and is_unique(cells)
+    return is_named_like_an_id(name) and is_unique(cells)
+
+
+def is_named_like_an_id(name: str) -> bool:
+    """Return whether a name says that the column is an id.
+
+    Examples
+    --------
+    >>> [is_named_like_an_id(name) for name in ("ID", "customer_id", "customerId", "paid")]
+    [True, True, True, False]
+    """
+    return name.lower() in _ID_NAMES or _ID_ENDING.search(name) is not None
 
 
 def is_unique(cells: Any) -> bool:
@@ -115,8 +133,9 @@ def _fit_typed(name: str, cells: Any, training: Any) -> Column:
         values, places = counted(text)
         if (special := _special_digits(name, text, values, places, training)) is not None:
             return special
-    as_numbers(cells, name)  # says which row holds one that is too large
-    return Number.fit(name, training)
+    found, _ = as_numbers(cells, name)  # says which row holds one that is too large
+    shares = bool((np.abs(found[~np.isnan(found)]) <= 1).all())  # if strings come later
+    return Number.fit(name, training, shares=shares)
 
 
 def _fit_strings(name: str, cells: Any, training: Any, decimal: str | None) -> Column:
@@ -135,11 +154,12 @@ def _fit_strings(name: str, cells: Any, training: Any, decimal: str | None) -> C
     probe = values.take(np.linspace(0, len(values) - 1, min(len(values), _PROBE)).astype(int))
     mark, remark = (decimal, "") if decimal else _decimal(probe)
     if _are_some(spelled_numbers(probe, mark), probe):
-        right = np.isfinite(spelled_numbers(values, mark))
-        mostly, note = _mostly(right, values, places, "numbers")
+        found = spelled_numbers(values, mark)
+        mostly, note = _mostly(np.isfinite(found), values, places, "numbers")
         if mostly:
             as_numbers(cells, name, decimal=mark)  # says which row holds one that is too large
-            return Number.fit(name, training, mark, _joined(remark, note))
+            shares, units = _shares(values, found)
+            return Number.fit(name, training, mark, _joined(remark, units, note), shares=shares)
     date = _as_dates(name, values, places, probe, training)
     return date or _fit_words(name, text, values, training)
 
@@ -205,6 +225,22 @@ def _is_time(name: str) -> bool:
     return any(part in lower for part in _TIME_NAMES) or lower == "ts"
 
 
+def _shares(values: Any, found: NDArray[np.float64]) -> tuple[bool, str]:
+    """Return whether 45 % is 0.45, and what to say if some cells have the sign and some not."""
+    percent = percent_cells(values)
+    bare = np.abs(found[~percent & np.isfinite(found)])
+    shares = bool(bare.size and bare.max() <= 1)
+    if not bare.size or not (percent & np.isfinite(found)).any():
+        return shares, ""
+    row = int(np.argmax(percent & np.isfinite(found)))
+    value = found[row] / (100 if shares else 1)
+    unit = "shares" if shares else "percent"
+    return shares, (
+        f"cells without a percent sign are taken for {unit}: {values[row].as_py()[:40]!r} is read "
+        f"as {value:g}"
+    )
+
+
 def _decimal(values: Any) -> tuple[str, str]:
     """Return the decimal mark of strings, and what to say if it could be the other."""
     import pyarrow.compute as pc
@@ -220,6 +256,8 @@ def _decimal(values: Any) -> tuple[str, str]:
     either = pc.all(pc.or_(pointed, whole)).as_py()
     if either and pc.sum(pointed).as_py() >= 10 and pc.any(whole).as_py():
         return ",", "'.' is read as the thousands separator"  # 850, then 1.234
+    if either and pc.any(pointed).as_py():  # 45.000: no cell has other than three decimals
+        return mark, "'.' is read as the decimal mark; if it separates thousands, use --decimal ,"
     return mark, ""
 
 

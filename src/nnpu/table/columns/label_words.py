@@ -10,6 +10,7 @@ import numpy as np
 from nnpu.parameters import InputError
 from nnpu.table.columns.label_cells import label_code
 from nnpu.table.columns.truth import FALSE
+from nnpu.terminal import how_many
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -118,9 +119,9 @@ def _inferred(
     word = min(known or open_words, key=lambda each: (rows[each], each))
     rest = ", ".join(repr(value) for value in values if value != word) or "an empty cell"
     warnings.warn(
-        f"{source}: the labels are words. {word!r} ({rows[word]:,} rows) is taken as the positive "
-        f"and {rest} as unlabelled. If that is wrong, name the positive: pos_label in Python, "
-        "--positive in a command.",
+        f"{source}: the labels are words. {word!r} ({how_many(rows[word], 'row')}) is taken as the "
+        f"positive and {rest} as unlabelled. If that is wrong, name the positive: pos_label in "
+        "Python, --positive in a command.",
         UserWarning,
         stacklevel=2,
     )

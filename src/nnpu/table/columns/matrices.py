@@ -47,6 +47,11 @@ class Matrix(Column):
         """The features by number."""
         return [f"{self.name} ({number})" for number in range(self.features)]
 
+    @property
+    def dense_names(self) -> list[str]:
+        """The features by number."""
+        return self.raw_names
+
     def words(self) -> str:
         """Say how many."""
         return f"{self.features:,} {'sparse ' if self.is_sparse else ''}features, as they are"

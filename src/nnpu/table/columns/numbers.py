@@ -15,7 +15,7 @@ from nnpu.table.columns.column import Block, Column, Dropped, Reading, as_featur
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Number", "as_numbers", "decimal_mark", "spelled_numbers"]
+__all__ = ["Number", "as_numbers", "decimal_mark", "percent_cells", "spelled_numbers"]
 
 LARGEST = float(np.finfo(np.float32).max)
 _FAR = 1000.0  # times the interquartile range: beyond it a number is a mistake or a code
@@ -39,7 +39,7 @@ _CLEANING = (
 )
 
 
-def spelled_numbers(text: Any, decimal: str) -> NDArray[np.float64]:
+def spelled_numbers(text: Any, decimal: str, *, shares: bool = False) -> NDArray[np.float64]:
     """Return strings as numbers, NaN for what is none.
 
     Parameters
@@ -48,6 +48,8 @@ def spelled_numbers(text: Any, decimal: str) -> NDArray[np.float64]:
         Without surrounding spaces.
     decimal : {".", ","}
         The decimal mark.
+    shares : bool, default=False
+        Whether 45 % is 0.45; else it is 45.
 
     Examples
     --------
@@ -62,6 +64,7 @@ def spelled_numbers(text: Any, decimal: str) -> NDArray[np.float64]:
 
     if decimal == "." and (plain := _plain(text)) is not None:
         return plain
+    percent = percent_cells(text) if shares else None
     for pattern, replacement in _CLEANING:
         text = pc.replace_substring_regex(text, pattern=pattern, replacement=replacement)
     thousands, mark = (",", r"\.") if decimal == "." else (r"\.", ",")
@@ -75,7 +78,22 @@ def spelled_numbers(text: Any, decimal: str) -> NDArray[np.float64]:
     if decimal == ",":
         text = pc.replace_substring(text, pattern=",", replacement=".")
     values: NDArray[np.float64] = text.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return values
+    return values if percent is None else np.where(percent, values / 100, values)
+
+
+def percent_cells(text: Any) -> NDArray[np.bool_]:
+    """Return which strings have a percent sign, or the word.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> percent_cells(pa.array(["45 %", "45 percent", "0.45"])).tolist()
+    [True, True, False]
+    """
+    import pyarrow.compute as pc
+
+    found = pc.match_substring_regex(text, "(?i)%|percent|pct")
+    return np.asarray(pc.fill_null(found, False), dtype=bool)
 
 
 def _plain(text: Any) -> NDArray[np.float64] | None:
@@ -102,7 +120,7 @@ def decimal_mark(text: Any) -> str:
 
 
 def as_numbers(
-    cells: Any, name: str, first: int = 0, decimal: str = "."
+    cells: Any, name: str, first: int = 0, decimal: str = ".", *, shares: bool = False
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return cells as numbers, NaN for missing ones, and which of them could not be read.
 
@@ -116,11 +134,13 @@ def as_numbers(
         Number of rows before these, for messages.
     decimal : {".", ","}
         The decimal mark of strings.
+    shares : bool, default=False
+        Whether 45 % is 0.45; else it is 45.
 
     Raises
     ------
     InputError
-        If a number is one that float32 cannot hold.
+        If a number is one that float32 cannot hold, or the cells are dates or the like.
 
     Examples
     --------
@@ -136,12 +156,16 @@ def as_numbers(
     if is_string(cells.type):
         values = _quick(cells) if decimal == "." else None
         if values is None:
-            values, unreadable = _slow(cells, decimal)
+            values, unreadable = _slow(cells, decimal, shares)
     elif pa.types.is_duration(cells.type):
-        seconds = cells.cast(pa.duration("us")).cast(pa.int64()).cast(pa.float64(), safe=False)
-        values = seconds.to_numpy(zero_copy_only=False) / 1e6
+        unit = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[cells.type.unit]
+        counts = cells.cast(pa.int64()).cast(pa.float64(), safe=False)
+        values = counts.to_numpy(zero_copy_only=False) / unit
     else:
-        values = cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        try:
+            values = cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        except pa.ArrowNotImplementedError:
+            raise InputError(f"Column {name!r} holds {cells.type} cells, not numbers.") from None
     too_large = np.flatnonzero(np.abs(values) > LARGEST)  # False for NaN
     if too_large.size:
         raise InputError(
@@ -161,9 +185,9 @@ def _quick(cells: Any) -> NDArray[np.float64] | None:
     return values
 
 
-def _slow(cells: Any, decimal: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _slow(cells: Any, decimal: str, shares: bool) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     text, places = counted(as_text(cells, none_is_missing=True))
-    values = spelled_numbers(text, decimal)
+    values = spelled_numbers(text, decimal, shares=shares)
     wrong = np.isnan(values)
     return np.append(values, np.nan)[places], np.append(wrong, False)[places]
 
@@ -184,6 +208,8 @@ class Number(Column):
         Where the dense view clips.
     clipped : int
         How many training rows that concerned.
+    shares : bool
+        Whether 45 % is 0.45, as other cells are shares; else it is 45.
     """
 
     median: float
@@ -194,6 +220,7 @@ class Number(Column):
     low: float | None = None
     high: float | None = None
     clipped: int = 0
+    shares: bool = False
     kind: ClassVar[str] = "number"
 
     def __post_init__(self) -> None:
@@ -204,9 +231,11 @@ class Number(Column):
             raise ValueError(f"column {self.name!r}: the decimal mark must be a point or a comma")
 
     @classmethod
-    def fit(cls, name: str, cells: Any, decimal: str = ".", note: str = "") -> Self | Dropped:
+    def fit(
+        cls, name: str, cells: Any, decimal: str = ".", note: str = "", *, shares: bool = False
+    ) -> Self | Dropped:
         """Measure the training rows."""
-        values, _ = as_numbers(cells, name, decimal=decimal)
+        values, _ = as_numbers(cells, name, decimal=decimal, shares=shares)
         there = values[~np.isnan(values)]
         if not there.size:
             return Dropped(name, "no cell has a value")
@@ -223,6 +252,7 @@ class Number(Column):
             low,
             high,
             int(np.sum((there < low) | (there > high))),
+            shares,
             note=note,
         )
 
@@ -248,7 +278,8 @@ class Number(Column):
 
     def read(self, cells: Any, first: int = 0, decimal: str | None = None) -> Reading:
         """Return float64 values; few cells may be unreadable, and count as missing."""
-        values, unreadable = as_numbers(cells, self.name, first, decimal or self.decimal)
+        mark = decimal or self.decimal
+        values, unreadable = as_numbers(cells, self.name, first, mark, shares=self.shares)
         return tolerant(self, cells, values, unreadable, first, "a number")
 
     def dense(self, values: Any) -> Block:

@@ -35,6 +35,8 @@ _SPELLINGS = (
     rf"[ -]+(?:de\s+)?(?P<year>\d{{4}}|\d{{2}}){_TIME}",
     rf"{_WEEKDAY}(?P<name>\pL{{3,}})\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year>\d{{4}})"
     rf"{_TIME}",
+    r"^(?P<day>\d{1,2})(?P<name>\pL{3})(?P<year>\d{4}|\d{2})"  # 15JAN2023, as SAS writes it
+    r"(?:[: ](?P<hour>\d{2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:\.\d+)?))?)?$",
     r"^(?P<name>\pL{3,})\.?[ -](?P<year>\d{4})$",
     r"^(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:[.,]\d+)?))?"
     r"\s*(?P<half>[ap]\.?m\.?)?$",
@@ -43,7 +45,7 @@ _SPELLINGS = (
 _MONTHS = (
     ("jan", "jän", "ene", "gen"),
     ("feb", "fév", "fev"),
-    ("mar", "mär", "mrt", "maa"),
+    ("mar", "mär", "mrt", "mrz", "maa"),
     ("apr", "avr", "abr"),
     ("may", "mai", "mei", "mag"),
     ("jun", "juin", "giu"),

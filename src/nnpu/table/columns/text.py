@@ -175,6 +175,11 @@ class Text(Column):
         parts = [f"topic {topic}" for topic in range(1, number + 1)] or self.directions.terms
         return [f"{self.name} ({part})" for part in parts]
 
+    @property
+    def dense_names(self) -> list[str]:
+        """The buckets by number."""
+        return [f"{self.name} (bucket {bucket})" for bucket in range(self.buckets)]
+
     def as_words(self, cells: Any) -> Self:
         """Return the column with single words in the raw view, for a table of nothing but text."""
         texts = as_text(cells).drop_null().to_pylist()
