@@ -157,7 +157,7 @@ def test_a_killed_worker_costs_one_repetition(client, parts, monkeypatch):
         _dask_training, "_watched", lambda *given: calls.append(1) or watched(*given)
     )
     killer = kill_during_training(client)
-    model = trees(n_estimators=300).fit(*parts)
+    model = trees(n_estimators=2000).fit(*parts)  # seconds: the kill comes in their midst
     killer.join(timeout=30)
     assert len(calls) == 2
     X, _, y = draw()
