@@ -8,7 +8,7 @@ from pathlib import Path
 
 REFERENCE = Path(__file__).parents[1] / "reference.md"
 NAME = re.compile(r"(?<![`:\w\\])`([^`<>]+)`(?!`)")
-PAGE = re.compile(r"(?:``)?docs/(\w+)\.md(?:``)?")
+PAGE = re.compile(r"(?:``)?docs/((?:lab/)?\w+)\.md(?:``)?")
 LITERAL = re.compile(r"(``.+?``|:\w[\w:]*:`.+?`)")
 
 
