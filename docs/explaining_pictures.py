@@ -1,6 +1,6 @@
-"""Draw the pictures that explain, dark and light, in images/: ``python docs/explaining_pictures.py``.
+"""Draw the pictures that explain, in images/: ``python docs/explaining_pictures.py``.
 
-The picture of a review takes its figures from the page of the case (case.md). Needs matplotlib.
+Each is drawn dark and light. That of a review takes its figures from the page of the case (case.md). Needs matplotlib.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def answers(colours: Colours) -> Any:
     truth = re.search(r"(\d+) of the first 200", text)
     if found is None or truth is None:
         raise SystemExit("case.md does not say what its review found.")
-    yes, low, high, before, most = map(int, found.groups())
+    _, low, high, before, most = map(int, found.groups())
     true = int(truth[1])
     count = list_count(round(100 * true / 200), 100, 200)
     rows = [

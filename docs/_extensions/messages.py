@@ -18,6 +18,7 @@ class EveryMessage(Directive):
 
     def section(self, room, found):
         """Return the messages of a room."""
+        """Return the messages of a room."""
         section = nodes.section(ids=[f"messages-{room}"])
         section += nodes.title(text=room)
         listed = nodes.bullet_list()
