@@ -1,6 +1,7 @@
 """Draw the pictures that explain, in images/: ``python docs/explaining_pictures.py``.
 
-Each is drawn dark and light. That of a review takes its figures from the page of the case (case.md). Needs matplotlib.
+Each is drawn dark and light. That of a review takes its figures from the page of the case
+(case.md). Needs matplotlib.
 """
 
 from __future__ import annotations
