@@ -164,16 +164,25 @@ def certificates() -> str:
 
 def unlabelled() -> str:
     """Ways to learn from unlabelled images at equal cost."""
+    names = {
+        "vpu": "VPU with its mixup term",
+        "cvir": "CVIR (after a quarter of P against U)",
+        "nnpu": "nnPU alone, all of the budget",
+        "dist-pu": "Dist-PU (means of probabilities, entropy from half-way on)",
+        "second stage": "nnPU (5/8), then soft labels: the second stage of `ImagePU`",
+        "mixup": "the same with mixup in the second stage",
+        "consistency": "the same with two views and their difference",
+    }
     rows = results("unlabelled").groupby("method")
     order = sorted(rows, key=lambda one: one[1].error.mean())
     return table(
         ("method", "test error, mean", "samplings", "held-out PU risk, mean"),
         (
             (
-                name,
-                float(part.error.mean()),
+                names[name],
+                f"{part.error.mean():.4f}",
                 ", ".join(f"{one:.4f}" for one in part.error),
-                float(part.held_out_risk.mean()),
+                f"{part.held_out_risk.mean():.4f}",
             )
             for name, part in order
         ),

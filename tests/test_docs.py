@@ -206,6 +206,13 @@ def test_a_walk_through_shows_what_its_commands_and_its_code_print(name, tmp_pat
                 assert re.fullmatch(words, without_numbers(run.stdout)), run.stdout
 
 
+def test_the_tables_of_the_laboratory_book_are_those_of_the_results():
+    pytest.importorskip("pandas")
+    run = [sys.executable, str(DOCS / "lab_tables.py"), "--check"]
+    found = subprocess.run(run, capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
 def test_docstrings_become_links_and_keep_absolute_values():
     spec = importlib.util.spec_from_file_location(
         "docstrings", ROOT / "docs/_extensions/docstrings.py"
