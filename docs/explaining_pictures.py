@@ -1,11 +1,12 @@
 """Draw the pictures that explain, in images/: ``python docs/explaining_pictures.py``.
 
 Each is drawn dark and light. That of a review takes its figures from the page of the case
-(case.md). Needs matplotlib.
+(case.md). Needs matplotlib and Pillow.
 """
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import matplotlib as mpl
 import numpy as np
 from matplotlib import pyplot as plt
+from PIL import Image
 from scipy.stats import norm
 
 from nnpu.review import list_count
@@ -77,7 +79,7 @@ def ranges(colours: Colours) -> Any:
     unlabelled = 0.85 * norm.pdf(x, -0.5, 1.1) + 0.15 * labelled
     worlds = {
         "Labels at random:\n15 % hidden positives": 0.15 * labelled,
-        "Clear cases labelled first:\n35 %": 0.35 * norm.pdf(x, 0.45, 1.0),
+        "Clear cases labelled first:\n35 % hidden positives": 0.35 * norm.pdf(x, 0.45, 1.0),
     }
     figure, axes = plt.subplots(1, 2, figsize=(5, 2.9), sharey=True)
     for axis, (title, hidden) in zip(axes, worlds.items(), strict=True):
@@ -89,7 +91,7 @@ def ranges(colours: Colours) -> Any:
         axis.set_title(title, fontsize=11.5)
         axis.set_xlabel("score →", fontsize=11)
         clear(axis)
-    axes[0].text(-3.4, 0.29, "unlabelled", color=colours.ink, fontsize=11)
+    axes[0].text(0.45, 0.28, "unlabelled", color=colours.ink, fontsize=11)
     axes[0].text(4.1, 0.165, "labelled", color=colours.positive, fontsize=11, ha="right")
     figure.text(
         0.5, -0.05, "Both give this very table. So the answer is a range.", ha="center", fontsize=12
@@ -152,7 +154,7 @@ def hidden(colours: Colours) -> Any:
     axis.plot(100 * q, 100 * law(0.5), color=colours.line, linewidth=2)
     axis.plot(100 * q, 100 * q, color=colours.quiet, linewidth=1, linestyle=":")
     axis.text(20, 93, "labelled positives", color=colours.positive, fontsize=11.5, ha="left")
-    axis.text(37, 61, "hidden positives,\nmost likely", color=colours.line, fontsize=11.5, va="top")
+    axis.text(52, 46, "hidden positives,\nmost likely", color=colours.line, fontsize=11.5, va="top")
     axis.text(
         64, 52, "if they look like\nany other row", color=colours.quiet, fontsize=11, va="top"
     )
@@ -190,9 +192,10 @@ def main() -> None:
         with mpl.rc_context(style):
             for name, draw in PICTURES.items():
                 path = DOCS / "images" / f"{name}-{theme}.png"
-                draw(colours).savefig(
-                    path, dpi=160, bbox_inches="tight", pad_inches=0.12, metadata={"Software": None}
-                )
+                buffer = io.BytesIO()
+                draw(colours).savefig(buffer, dpi=160, bbox_inches="tight", pad_inches=0.12)
+                pixels = Image.open(buffer).convert("RGB")
+                pixels.quantize(64).save(path, optimize=True)  # a third of the bytes
                 plt.close("all")
 
 
