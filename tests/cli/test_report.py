@@ -10,7 +10,7 @@ import pytest
 
 import nnpu
 from nnpu.cli import main
-from nnpu.report.html.training_curve import sound_history
+from nnpu.report.sections import sound_history
 
 QUICK = ["--prior", "0.5", "--epochs", "2"]
 

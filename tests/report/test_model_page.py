@@ -10,10 +10,9 @@ import pytest
 from nnpu import EnsemblePU, LinearPU
 from nnpu.estimators.evaluation import evaluate, labelled_share, unlabelled_cut
 from nnpu.hidden import Estimate
-from nnpu.report.html import render
-from nnpu.report.html.answers import importance_section
-from nnpu.report.html.markup import floor_percent
+from nnpu.report.html import floor_percent, render
 from nnpu.report.model_page import model_page
+from nnpu.report.sections import importance_section
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from PIL import Image
 import nnpu
 from nnpu import ImagePU, TablePU, cli, report
 from nnpu.parameters import InputError, ParameterError
-from nnpu.report.example_images import png
+from nnpu.report.sections import png
 
 N = 240
 

@@ -15,8 +15,7 @@ import nnpu
 from nnpu import LinearPU, TablePU
 from nnpu.parameters import InputError, ParameterError
 from nnpu.report import ThresholdDisplay
-from nnpu.report.html import render
-from nnpu.report.html.markup import floor_percent
+from nnpu.report.html import floor_percent, render
 from nnpu.table import as_batch
 from nnpu.table.table_explain import reasons_of
 

@@ -1,4 +1,4 @@
-"""The page about a fitted classifier: scored rows in, a report out."""
+"""The report of a fitted classifier, and of rows that judge it: which sections it has."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from nnpu import __version__
 from nnpu.estimators.evaluation import (
     MEANINGS,
     NAMES,
+    evaluate,
     labelled_share,
     list_sizes,
     prior_interval,
@@ -22,41 +23,42 @@ from nnpu.metrics import (
     threshold_grid,
     threshold_table,
 )
-from nnpu.report.html.answers import (
-    drift_section,
-    importance_section,
-    models_section,
-    rows_section,
-    verdict_section,
-)
-from nnpu.report.html.document import Page
-from nnpu.report.html.explorer import costs_section, explorer_section, scenarios_table
-from nnpu.report.html.markup import number
-from nnpu.report.html.sections import (
+from nnpu.report.charts import number
+from nnpu.report.explorer import costs_section, explorer_section, scenarios_table
+from nnpu.report.html import Page
+from nnpu.report.panels import prior_panel
+from nnpu.report.sections import (
     calibration_section,
     columns_section,
+    drift_section,
     hidden_section,
+    importance_section,
     labels_section,
     metrics_section,
+    models_section,
+    pictures_section,
     prior_section,
+    rows_section,
     scores_section,
+    sound_history,
+    training_section,
+    verdict_section,
 )
-from nnpu.report.panels import prior_panel
 from nnpu.report.verdict import verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy as np
+    from markupsafe import Markup
     from numpy.typing import NDArray
 
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.estimators.evaluation import Evaluation
-    from nnpu.report.html.document import Section
-    from nnpu.report.html.markup import Html
-    from nnpu.report.html.sections import ColumnFate
+    from nnpu.report.html import Section
+    from nnpu.report.sections import ColumnFate
 
-__all__ = ["ASSUMPTION", "model_page"]
+__all__ = ["ASSUMPTION", "model_page", "page"]
 
 ASSUMPTION = (
     "No true label was used: the figures rely on the share of positives, and on labels that were "
@@ -73,6 +75,44 @@ _SAMPLING = {
         "(two-sample); the prior is the share of positives among the unlabelled rows."
     ),
 }
+
+
+def page(clf: BasePUClassifier, X: Any, s: Any, *, title: str = "Report") -> Page:
+    """Make the report of any classifier of this package.
+
+    Parameters
+    ----------
+    clf : classifier
+        Fitted.
+    X : array-like
+        Rows that it was not fitted to.
+    s : array-like
+        Their PU labels, as in ``fit``.
+    title : str, default="Report"
+        The heading.
+
+    Returns
+    -------
+    Page
+        It shows itself in a notebook; ``.save(path)`` writes one HTML file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nnpu import LinearPU, report
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(400) < 0.5
+    >>> X, s = rng.normal(2.0 * y, 1)[:, None], (y & (rng.random(400) < 0.5)).astype(int)
+    >>> clf = LinearPU(0.5, sampling="one-sample").fit(X[::2], s[::2])
+    >>> report.page(clf, X[1::2], s[1::2]).title
+    'Report'
+    """
+    if hasattr(clf, "classifier_"):  # a table's: it knows how its rows become features
+        found: Page = clf.report(clf.evaluate(X, s), title=title)
+        return found
+    scores, codes = clf._scored(X, s)
+    images = X if hasattr(clf, "pixels") else None
+    return model_page(clf, evaluate(clf, codes, scores, images=images), title=title)
 
 
 def model_page(
@@ -156,8 +196,6 @@ def model_page(
             rows_section(found.ranking, probability, why, labelled=of_labelled, cut=cut)
         )
     if found is not None and found.images is not None:
-        from nnpu.report.example_images import pictures_section
-
         sections.append(pictures_section(classifier, found))
     if importance:
         sections.append(importance_section(importance))
@@ -171,11 +209,8 @@ def model_page(
         sections.append(labels_section(message, suspects))
     if columns:
         sections.append(columns_section(columns, [about_columns] if about_columns else []))
-    if getattr(classifier, "history_", None):
-        from nnpu.report.html.training_curve import sound_history, training_section
-
-        if history := sound_history(classifier.history_):
-            sections.append(training_section(history, beta=getattr(classifier, "beta", 0.0)))
+    if history := sound_history(getattr(classifier, "history_", None) or ()):
+        sections.append(training_section(history, beta=getattr(classifier, "beta", 0.0)))
     made = f"nnpu {__version__}" + (f": {footer}" if footer else "")
     return Page(title, lead, sections, made)
 
@@ -344,7 +379,7 @@ def _priors(classifier: BasePUClassifier, s: NDArray[np.int8]) -> dict[str, floa
 
 
 def _prior(
-    classifier: BasePUClassifier, counts: tuple[int, int] | None, scenarios: Html | None = None
+    classifier: BasePUClassifier, counts: tuple[int, int] | None, scenarios: Markup | None = None
 ) -> Section:
     estimate = classifier.prior_estimate_
     if estimate is None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from nnpu.estimators.evaluation import Evaluation
     from nnpu.estimators.labels import Labels
-    from nnpu.report.html.document import Page
+    from nnpu.report.html import Page
 
 __all__ = ["ScorePU", "scores_in_table"]
 

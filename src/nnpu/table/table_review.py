@@ -548,7 +548,7 @@ def review_page(model: TablePU, found: Findings, *, title: str, footer: str = ""
     title, footer : str
         Heading, and the command that repeats it.
     """
-    from nnpu.report.html.review_section import review_section
+    from nnpu.report.sections import review_section
     from nnpu.table.pages import fit_page
 
     page = fit_page(model, title=title, footer=footer)
