@@ -98,8 +98,8 @@ def test_evaluate_writes_a_report_if_it_is_asked_to(tmp_path, model, people, cap
     precision = result["metrics"]["pu_precision"]
     shown, interval = explorer["tiles"][start]["precision"]
     value, low, high = (min(max(precision[name], 0), 1) for name in ("value", "low", "high"))
-    assert shown == f"{100 * value:.1f} %"
-    assert interval == f"{100 * low:.1f} to {100 * high:.1f} %"
+    assert shown == f"{100 * value:.1f}\u00a0%"
+    assert interval == f"{100 * low:.1f} to {100 * high:.1f}\u00a0%"
     main(["evaluate", str(model), str(data), "--label", "label"])
     assert "Report:" not in capsys.readouterr().out
 

@@ -26,11 +26,15 @@ def test_a_precision_that_nothing_can_estimate_is_a_dash():
     rows = metrics.threshold_table(s, scores, [0.05, 0.5, 4.0], prior=0.3)
     section = explorer_section(rows, own=0.05, population=3, probabilities=[0.5, 0.6, 1.0])
     first, second, third = section.data["explorer"]["tiles"]
-    assert first["precision"][0] == "45.0 %"  # 0.3 · 1 / (2 / 3)
+    assert first["precision"][0] == "45.0\u00a0%"  # 0.3 · 1 / (2 / 3)
     assert second["precision"] == ["–", "–"]  # noqa: RUF001
-    assert second["recall"][0] == "100.0 %"
+    assert second["recall"][0] == "100.0\u00a0%"
     assert third["precision"] == ["–", "no row is flagged"]  # noqa: RUF001
-    assert section.data["explorer"]["probabilities"] == ["50.0 %", "60.0 %", "99.9 %"]
+    assert section.data["explorer"]["probabilities"] == [
+        "50.0\u00a0%",
+        "60.0\u00a0%",
+        "99.9\u00a0%",
+    ]
     assert "nan" not in section.body
     assert json.dumps(section.data, allow_nan=False)
 
@@ -41,8 +45,8 @@ def test_no_share_beyond_all_is_ever_shown():
     rows = metrics.threshold_table(s, scores, [-2.0, 0.0], prior=0.9)
     assert rows[1]["precision"] == pytest.approx(1.8)
     section = explorer_section(rows, own=0.0, population=100, probabilities=[0.1, 0.9])
-    assert section.data["explorer"]["tiles"][1]["precision"][0] == "100.0 %"
-    assert not re.search(r"1[0-9]{2}\.[0-9] %", section.body.replace("100.0 %", ""))
+    assert section.data["explorer"]["tiles"][1]["precision"][0] == "100.0\u00a0%"
+    assert not re.search(r"1[0-9]{2}\.[0-9]\s%", section.body.replace("100.0\u00a0%", ""))
     drawn = Elements(section.body).text_of("desc")
     assert "1.8" not in drawn[0]
 
@@ -53,10 +57,10 @@ def test_a_range_stands_in_for_a_figure_where_the_prior_is_not_known():
     section = explorer_section(rows, own=0.5, population=3, probabilities=[0.5], known=False)
     tile = section.data["explorer"]["tiles"][0]
     assert tile["precision"] == [
-        f"{100 * max(low, 0):.1f} to {100 * min(high, 1):.1f} %",
-        "best guess 90.0 %",
+        f"{100 * max(low, 0):.1f} to {100 * min(high, 1):.1f}\u00a0%",
+        "best guess 90.0\u00a0%",
     ]
-    assert tile["recall"][0] == "100.0 %"  # it does not depend on the prior
+    assert tile["recall"][0] == "100.0\u00a0%"  # it does not depend on the prior
 
 
 def test_false_alarms_and_misses_add_up_to_what_the_truth_says():

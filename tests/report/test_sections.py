@@ -42,3 +42,8 @@ def test_rows_at_the_top_that_are_also_nearest_to_the_threshold_are_listed_once(
     assert "also the closest to the threshold" in text
     ranked = rank_rows(s, scores, 0.0)
     assert "Closest to the threshold" in str(rows_section(ranked, lambda score: 0.5).body)
+
+
+def test_a_long_name_breaks_between_its_words_and_is_still_text():
+    text = str(columns_section([ColumnFate("worst_<b>_area", "number")]).body)
+    assert "worst_<wbr>&lt;b&gt;_<wbr>area" in text

@@ -286,7 +286,7 @@ def test_the_page_of_an_evaluation_shows_the_cells_that_matter(table, tmp_path, 
         assert f"amount = {shown} (" in words
     text = render(model.report(found))
     assert all(f'<th scope="row">{name}</th>' in text for name in listed)
-    assert text.count("amount = ") == sum(len(part) for part in found.ranking)
+    assert text.count("amount\u00a0=\u00a0") == sum(len(part) for part in found.ranking)
 
 
 def test_a_page_shows_the_probability_that_predictions_have(table):

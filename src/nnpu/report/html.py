@@ -155,7 +155,8 @@ def _environment() -> Environment:
         "ensure_ascii": True,
         "separators": (",", ":"),
     }
-    made.filters |= {"number": number, "unbroken": _unbroken}
+    made.filters |= {"number": number, "breakable": _breakable}
+    made.filters |= {"sentence": _sentence, "unbroken": _unbroken}
     return made
 
 
@@ -171,9 +172,27 @@ def _readable(value: Any) -> Any:
     return text.encode("utf-8", "backslashreplace").decode()  # half of a surrogate pair
 
 
+_OPTION = re.compile(r"(?<![\w-])--[a-z]+(?:-[a-z]+)*")
+
+
+def _sentence(text: str) -> Markup:
+    """Keep each option of the command line on one line."""
+    from markupsafe import Markup, escape
+
+    shown = str(escape(_readable(text)))
+    return Markup(_OPTION.sub(lambda found: f"<code>{found[0]}</code>", shown))
+
+
 def _unbroken(text: str) -> str:
-    """Keep numbers and their per cent signs on one line."""
+    """Keep a number and its per cent sign on one line."""
     return text.replace(" %", "\u00a0%")
+
+
+def _breakable(name: str) -> Markup:
+    """Let a long name break where its words do, not anywhere."""
+    from markupsafe import Markup, escape
+
+    return escape(_readable(name)).replace("_", Markup("_<wbr>"))
 
 
 @cache
@@ -292,32 +311,32 @@ def _plain_math(text: str) -> str:
 
 
 def percent(value: float) -> str:
-    """Write a share inside of [0, 1]: what lies beyond means nothing.
+    r"""Write a share inside of [0, 1]: what lies beyond means nothing.
 
     >>> percent(0.7491), percent(-0.02), percent(1.3), percent(float("inf"))
-    ('74.9 %', '0.0 %', '100.0 %', '–')
+    ('74.9\xa0%', '0.0\xa0%', '100.0\xa0%', '–')
     """
-    return f"{_hundredths(value)} %" if math.isfinite(value) else "–"
+    return f"{_hundredths(value)}\u00a0%" if math.isfinite(value) else "–"
 
 
 def floor_percent(value: float) -> str:
-    """Write what a probability is above, never as much as 100 %.
+    r"""Write what a probability is above, never as much as 100 %.
 
     >>> floor_percent(0.99996), floor_percent(0.7499), floor_percent(0.0)
-    ('99.9 %', '74.9 %', '0.0 %')
+    ('99.9\xa0%', '74.9\xa0%', '0.0\xa0%')
     """
-    return f"{min(math.floor(1000 * value + 1e-9), 999) / 10:.1f} %"
+    return f"{min(math.floor(1000 * value + 1e-9), 999) / 10:.1f}\u00a0%"
 
 
 def interval_words(low: float, high: float) -> str:
-    """Write an interval of a share, as far as it lies inside of [0, 1].
+    r"""Write an interval of a share, as far as it lies inside of [0, 1].
 
     >>> interval_words(0.66, 0.835), interval_words(-0.1, 1.07)
-    ('66.0 to 83.5 %', '0.0 to 100.0 %')
+    ('66.0 to 83.5\xa0%', '0.0 to 100.0\xa0%')
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         return "–"
-    return f"{_hundredths(low)} to {_hundredths(high)} %"
+    return f"{_hundredths(low)} to {_hundredths(high)}\u00a0%"
 
 
 def _hundredths(value: float) -> str:

@@ -37,6 +37,7 @@ from nnpu.report.sections import (
     metrics_section,
     models_section,
     pictures_section,
+    plain_section,
     prior_section,
     rows_section,
     scores_section,
@@ -63,6 +64,10 @@ __all__ = ["ASSUMPTION", "model_page", "page"]
 ASSUMPTION = (
     "No true label was used: the figures rely on the share of positives, and on labels that were "
     "given at random among the positives."
+)
+_AT_RANDOM = (
+    "The probabilities hold if labels were given at random; if clear cases were labelled first, "
+    "fewer of these rows are positive, as the ranges above say."
 )
 _CHOSEN, _INTERVAL = "as chosen", "its interval"
 _SAMPLING = {
@@ -180,23 +185,13 @@ def model_page(
     if found is not None and not leaks:
         sizes = list_sizes(found.hidden)
         sections.append(hidden_section(found.hidden, sizes, audited=found.audited))
+        plain = getattr(found, "plain", None)
+        if plain is not None:
+            sections.append(plain_section(plain.lines()))
     if drift:
         sections.append(drift_section(drift))
-    if found is not None and found.ranking is not None and found.ranking.top:
-        calibration = classifier.calibration_
-
-        def probability(score: float) -> float:
-            return float(unlabelled_probability(calibration([score]), c)[0])
-
-        def of_labelled(score: float) -> float:
-            return float(calibration([score])[0])
-
-        cut = unlabelled_cut(classifier, c)
-        sections.append(
-            rows_section(found.ranking, probability, why, labelled=of_labelled, cut=cut)
-        )
-    if found is not None and found.images is not None:
-        sections.append(pictures_section(classifier, found))
+    if found is not None:
+        sections += _listed(classifier, found, c, why)
     if importance:
         sections.append(importance_section(importance))
     sections += _compared(classifier)
@@ -213,6 +208,28 @@ def model_page(
         sections.append(training_section(history, beta=getattr(classifier, "beta", 0.0)))
     made = f"nnpu {__version__}" + (f": {footer}" if footer else "")
     return Page(title, lead, sections, made)
+
+
+def _listed(
+    classifier: Any, found: Evaluation, labelled: float, why: Mapping[str, str] | None
+) -> list[Section]:
+    """The rows to look at first, and images."""
+    calibration, cut = classifier.calibration_, unlabelled_cut(classifier, labelled)
+
+    def probability(score: float) -> float:
+        return float(unlabelled_probability(calibration([score]), labelled)[0])
+
+    def of_labelled(score: float) -> float:
+        return float(calibration([score])[0])
+
+    sections = []
+    if found.ranking is not None and found.ranking.top:
+        remark = "" if found.audited or found.hidden.label_bias == 1 else _AT_RANDOM
+        how: dict[str, Any] = {"labelled": of_labelled, "cut": cut, "remark": remark}
+        sections.append(rows_section(found.ranking, probability, why, **how))
+    if found.images is not None:
+        sections.append(pictures_section(classifier, found, probability, cut))
+    return sections
 
 
 def _counts(found: Evaluation | None) -> dict[str, str | tuple[str, str]]:
@@ -262,7 +279,7 @@ def _compared(classifier: Any) -> list[Section]:
 
 
 def _share(value: float | None) -> str:
-    return number(math.nan if value is None else value)
+    return "–" if value is None or math.isnan(value) else f"{value:.3f}"
 
 
 def _judged(

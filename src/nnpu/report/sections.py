@@ -38,6 +38,7 @@ __all__ = [
     "metrics_section",
     "models_section",
     "pictures_section",
+    "plain_section",
     "png",
     "prior_section",
     "review_section",
@@ -90,7 +91,7 @@ def hidden_section(hidden: Hidden, sizes: Sequence[int], *, audited: bool = Fals
 
     def count(share: Estimate, of: int) -> str:
         value, low, high = (f"{round(min(max(end, 0), 1) * of):,}" for end in share)
-        return value if low == high else f"{value} ({low} to {high})"
+        return value if low == high else f"{value} ({low}\u00a0to\u00a0{high})"
 
     def percent(share: Estimate) -> str:
         return f"{100 * share.low:.0f} to {100 * share.high:.0f}\u00a0%"
@@ -110,6 +111,11 @@ def hidden_section(hidden: Hidden, sizes: Sequence[int], *, audited: bool = Fals
     return Section("hidden", "The unlabelled rows", body)
 
 
+def plain_section(lines: Sequence[str]) -> Section:
+    """Return how the list of labelled against unlabelled rows differs, a sentence each."""
+    return Section("plain", "Is PU worth it here?", fill("paragraphs.html", words=lines))
+
+
 def drift_section(sentences: Sequence[str]) -> Section:
     """Return how the rows differ from those of the fit, a sentence for each difference."""
     body = fill("drift.html", sentences=sentences)
@@ -123,6 +129,7 @@ def rows_section(
     *,
     labelled: Callable[[float], float] | None = None,
     cut: float | None = None,
+    remark: str = "",
 ) -> Section:
     """Return the rows to look at first.
 
@@ -138,6 +145,8 @@ def rows_section(
         The same as `probability` for rows that have a label.
     cut : float, optional
         The score above which a row without a label is predicted positive.
+    remark : str
+        What the probabilities assume.
     """
 
     def listed(rows: Sequence[RankedRow]) -> list[list[str]]:
@@ -157,10 +166,9 @@ def rows_section(
     body = fill(
         "rows.html",
         lists={caption: listed(rows) for caption, rows in lists.items() if rows},
-        near=bool(ranking.near),
         same=same,
-        doubted=bool(ranking.doubted),
         why=bool(why),
+        remark=remark,
         points=f"{100 * CLOSE:.0f}",
         cut="" if cut is None else number(cut),
     )
@@ -168,11 +176,15 @@ def rows_section(
 
 
 def _kept_together(reason: str) -> str:
-    """Return a reason whose lines break between columns, not before a number."""
-    return reason.replace(" (-", "\u00a0(\u2212").replace(" (+", "\u00a0(+")
+    """Return a reason whose lines break between columns, not around a number."""
+    for broken, kept in {" (-": " (\u2212", " (+": " (+", " = ": " = "}.items():
+        reason = reason.replace(broken, kept.replace(" ", "\u00a0"))
+    return reason
 
 
-def pictures_section(classifier: Any, found: Evaluation) -> Section:
+def pictures_section(
+    classifier: Any, found: Evaluation, probability: Callable[[float], float], cut: float
+) -> Section:
     """Return the section with unlabelled example images of an evaluation.
 
     Parameters
@@ -181,22 +193,24 @@ def pictures_section(classifier: Any, found: Evaluation) -> Section:
         Fitted.
     found : Evaluation
         With its images.
+    probability, cut
+        As in `rows_section`.
     """
     scores = found.scores.astype(np.float64)
     unlabelled = np.flatnonzero(found.s == 0)
     order = unlabelled[np.argsort(-scores[unlabelled], kind="stable")]
-    distance = np.abs(scores[order] - classifier.threshold_)
+    distance = np.abs(scores[order] - cut)
     near = order[np.sort(np.argsort(distance, kind="stable")[:_MOST_IMAGES])]
     kinds = {
         "Surest positives": order[:_MOST_IMAGES],
-        "Nearest to the cut": near,
+        "Closest to the threshold": near,
         "Surest negatives": order[::-1][:_MOST_IMAGES],
     }
     images = iter(classifier.pixels(found.images, np.concatenate(list(kinds.values()))))
     shown = {
         title: [
-            (*_source(next(images)), f"probability {each:.2f}")
-            for each in classifier.calibration_(scores[rows])
+            (*_source(next(images)), f"probability {floor_percent(probability(scores[row]))}")
+            for row in rows
         ]
         for title, rows in kinds.items()
     }
@@ -514,7 +528,7 @@ def review_section(
             _answered(figure.value),
             f"{figure.low:.3f} to {figure.high:.3f}",
             f"{believed[name]:.3f}" if name in believed else "",
-            f"± {width[name] / 2:.3f}",
+            f"±\u00a0{width[name] / 2:.3f}",
         ]
         for name, figure in ((name, getattr(audit, name)) for name in ("prior", *_REVIEWED))
     ]

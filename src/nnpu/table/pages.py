@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from nnpu.report.model_page import ASSUMPTION, model_page
 from nnpu.report.sections import ColumnFate
-from nnpu.table._messages import CAVEAT
 from nnpu.table.table_explain import reasons_of
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ def fit_page(
     *,
     title: str,
     footer: str = "",
+    judged: Evaluation | None = None,
 ) -> Page:
     """Return the report of a fit, judged by the rows that were set aside.
 
@@ -33,8 +33,10 @@ def fit_page(
         Fitted.
     title, footer : str
         Heading, and the command that repeats the fit.
+    judged : Evaluation, optional
+        What the rows that were set aside say, if a review has said more since.
     """
-    found = model.holdout_
+    found = model.holdout_ if judged is None else judged
     facts = {
         "Fitted to": f"{model.n_labelled_ + model.n_unlabelled_:,} rows",
         "Labelled": f"{model.n_labelled_:,}",
@@ -94,7 +96,7 @@ def evaluation_page(
         about_columns=f"Cells are counted in these {found.rows:,} rows.",
         why=reasons_of(model, found),
         drift=found.drift,
-        about_rows=CAVEAT,
+        about_rows=ASSUMPTION,
         about_calibration=f"Estimated from {found.rows:,} rows.",
         prior_counts=(model.n_labelled_, model.n_unlabelled_) if model.n_labelled_ else None,
         labelled=model.labelled_share_,
