@@ -174,15 +174,13 @@ def test_probabilities_that_assume_random_labels_say_so_unless_nothing_else_is_c
         assert (said in render(model_page(clf, found, title="Report"))) is there
 
 
-def test_a_comparison_with_the_plain_classifier_has_a_section_of_its_own(rows):
-    from types import SimpleNamespace
-
+def test_a_comparison_with_the_plain_classifier_has_a_section_of_its_own(rows, monkeypatch):
     x, s = rows
     clf = LinearPU(0.4, sampling="one-sample").fit(x, s)
     found = evaluate(clf, s, clf.decision_function(x))
     assert 'id="plain"' not in render(model_page(clf, found, title="Report"))
-    plain = SimpleNamespace(lines=lambda: ["Of the first 100 rows, 7 are others.", "Use it."])
-    object.__setattr__(found, "plain", plain)
+    lines = ["Of the first 100 rows, 7 are others.", "Use it."]
+    monkeypatch.setattr(type(found), "plain_lines", lambda _: lines, raising=False)
     text = render(model_page(clf, found, title="Report"))
     section = text[text.index('<section id="plain"') :]
     assert "Is PU worth it here?" in section

@@ -117,7 +117,7 @@ def page(clf: BasePUClassifier, X: Any, s: Any, *, title: str = "Report") -> Pag
         return found
     scores, codes = clf._scored(X, s)
     images = X if hasattr(clf, "pixels") else None
-    return model_page(clf, evaluate(clf, codes, scores, images=images), title=title)
+    return model_page(clf, evaluate(clf, codes, scores, images=images), title=title, commands=False)
 
 
 def model_page(
@@ -139,6 +139,7 @@ def model_page(
     about_calibration: str = "",
     prior_counts: tuple[int, int] | None = None,
     labelled: float | None = None,
+    commands: bool = True,
     footer: str = "",
 ) -> Page:
     """Return the report of a classifier and of rows that judge it.
@@ -175,19 +176,21 @@ def model_page(
         Labelled and unlabelled rows that the prior was estimated from.
     labelled : float, optional
         The share of the positives that is labelled; by default that of the rows that judged it.
+    commands : bool
+        Whether there is a model folder, which commands take: else advice names none.
     """
     shown = dict(facts if facts is not None else _counts(found))
     shown["Positive among unlabelled"] = _share_words(found)
     c = labelled
     if c is None:
         c = 0.0 if found is None else labelled_share(classifier, found.s)
-    sections = [verdict_section(verdict(found, learned, leaks=leaks), shown)]
+    sections = [verdict_section(verdict(found, learned, leaks=leaks, commands=commands), shown)]
     if found is not None and not leaks:
         sizes = list_sizes(found.hidden)
         sections.append(hidden_section(found.hidden, sizes, audited=found.audited))
-        plain = getattr(found, "plain", None)
-        if plain is not None:
-            sections.append(plain_section(plain.lines()))
+        compared: list[str] = getattr(found, "plain_lines", list)()
+        if compared:
+            sections.append(plain_section(compared))
     if drift:
         sections.append(drift_section(drift))
     if found is not None:

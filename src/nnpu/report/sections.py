@@ -140,7 +140,7 @@ def rows_section(
     probability : callable
         From a score to a probability.
     why : mapping of str to str, optional
-        For the name of a row, which columns put it there.
+        For the name of a row, which columns put it there; empty if nobody knows.
     labelled : callable, optional
         The same as `probability` for rows that have a label.
     cut : float, optional
@@ -148,6 +148,7 @@ def rows_section(
     remark : str
         What the probabilities assume.
     """
+    why = {name: reason for name, reason in (why or {}).items() if reason}
 
     def listed(rows: Sequence[RankedRow]) -> list[list[str]]:
         of = labelled if rows is ranking.doubted and labelled is not None else probability

@@ -172,7 +172,9 @@ class ScorePU(BasePUClassifier):
         told = "The scores are another model's; probabilities and cut were fitted to them here."
         lead = "What the scores say of the unlabelled rows, and how far they can be trusted."
         found = found or self.holdout_
-        return model_page(self, found, title=title, lead=lead, learned=told, about_rows=ASSUMPTION)
+        return model_page(
+            self, found, title=title, lead=lead, learned=told, about_rows=ASSUMPTION, commands=False
+        )
 
     @property
     def cut_(self) -> float:
