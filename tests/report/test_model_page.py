@@ -146,24 +146,6 @@ def test_importance_is_in_points_of_the_auc():
     assert town == "0.0 (\u22121.0 to 2.0)"
 
 
-def test_images_and_rows_have_the_same_probability(tmp_path):
-    """A row that is listed by number, and its picture."""
-    torch = pytest.importorskip("torch")
-    del torch
-    from nnpu import ImagePU, report
-
-    rng = np.random.default_rng(0)
-    y = rng.random(200) < 0.5
-    noise = rng.integers(0, 100, (200, 8, 8, 1))
-    images = (noise + 100 * y[:, None, None, None]).astype(np.uint8)
-    s = (y & (rng.random(200) < 0.5)).astype(int)
-    clf = ImagePU(0.5, epochs=1, sampling="one-sample", random_state=0).fit(images, s)
-    text = render(report.page(clf, images, s))
-    listed = [line[2] for line in lines_of(text, "<caption>Most likely positive")]
-    pictures = re.findall(r'alt="probability ([^"]*)"', text)
-    assert pictures[:8] == listed[:8]
-
-
 def test_probabilities_that_assume_random_labels_say_so_unless_nothing_else_is_claimed(rows):
     x, s = rows
     clf = LinearPU(0.4, sampling="one-sample").fit(x, s)
