@@ -46,7 +46,7 @@ ROOMS = (
     "cli",
 )
 DOORS = {"__init__", "__main__"}  # the package's own entrances stand outside the rooms
-HEAVY = {"torch", "sklearn", "matplotlib", "numpy", "scipy", "pandas"}
+HEAVY = {"torch", "sklearn", "matplotlib", "numpy", "scipy", "pandas", "jinja2"}
 
 
 def dotted(path: Path) -> str:

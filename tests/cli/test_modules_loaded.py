@@ -14,7 +14,7 @@ from nnpu.cli import main
 from nnpu.estimators import forest
 forest._MANY = 1  # as with thousands of rows: LightGBM's predictor is loaded too
 main(sys.argv[1:])
-print(json.dumps("torch" in sys.modules))
+print(json.dumps([name for name in ("torch", "jinja2") if name in sys.modules]))
 """
 
 
@@ -32,11 +32,13 @@ def fitted(tmp_path_factory, people):
     return data, folder, run("fit", data, *options)
 
 
-def test_the_ensemble_is_fitted_and_used_without_torch(fitted):
-    data, folder, torch_was_loaded = fitted
-    assert not torch_was_loaded
-    assert not run("predict", folder / "model", data, "--out", folder / "p.csv")
-    assert not run("evaluate", folder / "model", data, "--label", "label")
+def test_torch_is_not_loaded_for_the_ensemble_and_templates_only_for_a_page(fitted):
+    data, folder, loaded = fitted
+    assert loaded == ["jinja2"]
+    assert run("predict", folder / "model", data, "--out", folder / "p.csv") == []
+    evaluate = ["evaluate", folder / "model", data, "--label", "label"]
+    assert run(*evaluate) == []
+    assert run(*evaluate, "--report", folder / "page.html") == ["jinja2"]
 
 
 @pytest.mark.parametrize(

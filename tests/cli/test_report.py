@@ -10,7 +10,7 @@ import pytest
 
 import nnpu
 from nnpu.cli import main
-from nnpu.report.html.training_curve import sound_history
+from nnpu.report.sections import sound_history
 
 QUICK = ["--prior", "0.5", "--epochs", "2"]
 
@@ -64,6 +64,28 @@ def test_the_report_of_a_fit_goes_where_it_is_told(tmp_path, people, capsys):
     assert json.loads(capsys.readouterr().out)["report"] == str(tmp_path / "m" / "report.html")
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("{{7*7}}{% raw %}<script>x.csv", "{{7*7}}{% raw %}&lt;script&gt;x.csv"),
+        ("a\u202ecsv.b\x1b.csv", r"a\u202ecsv.b\x1b.csv"),
+        ("\udcff.csv", r"\udcff.csv"),  # a byte that is not UTF-8
+    ],
+    ids=["a template", "control characters", "not UTF-8"],
+)
+def test_a_report_shows_a_strange_file_name_as_text(tmp_path, people, name, shown):
+    try:
+        data = people(tmp_path / name)
+    except OSError:
+        pytest.skip("the file system has no such names")
+    page = tmp_path / "page.html"
+    options = ["--out", str(tmp_path / "m"), "--model", "linear", "--report", str(page)]
+    main(["fit", str(data), "--label", "label", *options])
+    text = page.read_text(encoding="utf-8")
+    assert f"<title>Report: {shown}</title>" in text
+    assert f"<h1>Report: {shown}</h1>" in text
+
+
 def test_the_history_of_a_fit_has_the_risk_of_the_held_out_rows(model, tmp_path, people):
     """By hand: the one-sample risk of the zero-one loss, π + Q − 2 π TPR, of the last epoch."""
     from nnpu.data.folds import PUStratifiedKFold
@@ -98,8 +120,8 @@ def test_evaluate_writes_a_report_if_it_is_asked_to(tmp_path, model, people, cap
     precision = result["metrics"]["pu_precision"]
     shown, interval = explorer["tiles"][start]["precision"]
     value, low, high = (min(max(precision[name], 0), 1) for name in ("value", "low", "high"))
-    assert shown == f"{100 * value:.1f} %"
-    assert interval == f"{100 * low:.1f} to {100 * high:.1f} %"
+    assert shown == f"{100 * value:.1f}\u00a0%"
+    assert interval == f"{100 * low:.1f} to {100 * high:.1f}\u00a0%"
     main(["evaluate", str(model), str(data), "--label", "label"])
     assert "Report:" not in capsys.readouterr().out
 

@@ -83,7 +83,7 @@ def words(name, s, predictions, prior):
     value = metrics.METRICS[name](s, predictions, **how)
     low, high = metrics.interval(name, s, predictions, **how)
     value, low, high = (min(max(each, 0), 1) for each in (value, low, high))
-    return f"{100 * value:.1f} %", f"{100 * low:.1f} to {100 * high:.1f} %"
+    return f"{100 * value:.1f}\u00a0%", f"{100 * low:.1f} to {100 * high:.1f}\u00a0%"
 
 
 def test_keys_move_the_slider_and_every_figure_is_that_of_the_metrics(page, fitted):

@@ -111,6 +111,10 @@ def test_answers_are_never_overwritten_and_go_into_the_report(fitted, tmp_path, 
     text = page.read_text()
     assert "What a person said" in text
     assert "30 rows that were drawn by chance were answered" in text
+    # One figure for the unlabelled rows: that of the answers.
+    assert "The figures come from the answers of a review" in text
+    assert '<dd class="interval">audited ' in text
+    assert "if labels were given at random</th>" not in text
 
 
 def test_the_same_seed_gives_the_same_rows(fitted, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -57,3 +59,14 @@ def test_every_classifier_has_a_page_with_its_figures(name, tmp_path):
         assert f'id="{section}"' in text
     assert "nan" not in text.split("<main")[1].split("page-data")[0].lower().replace("nano", "")
     assert page.save(tmp_path / "page.html").stat().st_size > 20_000
+
+
+def test_images_and_rows_have_the_same_probability():
+    """A row that is listed by number, and its picture."""
+    images, s = rows("ImagePU")
+    clf = CLASSIFIERS["ImagePU"]().fit(images[:200], s[:200])
+    text = render(report.page(clf, images[200:], s[200:]))
+    top = text[text.index("<caption>Most likely positive") :]
+    listed = re.findall(r"<td>([\d.]+\s%)</td>", top[: top.index("</table>")])
+    pictures = re.findall(r'alt="probability ([^"]*)"', text)
+    assert pictures[:8] == listed[:8]

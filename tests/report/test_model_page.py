@@ -10,10 +10,9 @@ import pytest
 from nnpu import EnsemblePU, LinearPU
 from nnpu.estimators.evaluation import evaluate, labelled_share, unlabelled_cut
 from nnpu.hidden import Estimate
-from nnpu.report.html import render
-from nnpu.report.html.answers import importance_section
-from nnpu.report.html.markup import floor_percent
+from nnpu.report.html import floor_percent, render
 from nnpu.report.model_page import model_page
+from nnpu.report.sections import importance_section
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +34,7 @@ def test_the_explorer_and_the_metrics_have_the_same_interval_of_an_estimated_pri
     assert found.prior.low < found.prior.high
     text = render(model_page(clf, found, title="Report"))
     precision = found.precision
-    words = f"{100 * precision.low:.1f} to {100 * min(precision.high, 1):.1f} %"
+    words = f"{100 * precision.low:.1f} to {100 * min(precision.high, 1):.1f}\u00a0%"
     known = found.prior_known
     assert shown(text, "tile-precision-interval" if known else "tile-precision") == words
 
@@ -145,3 +144,37 @@ def test_importance_is_in_points_of_the_auc():
     )
     assert age == "52.1 (42.7 to 61.5)"
     assert town == "0.0 (\u22121.0 to 2.0)"
+
+
+def test_probabilities_that_assume_random_labels_say_so_unless_nothing_else_is_claimed(rows):
+    x, s = rows
+    clf = LinearPU(0.4, sampling="one-sample").fit(x, s)
+    scores = clf.decision_function(x)
+    said = "The probabilities hold if labels were given at random"
+    for bias, there in (("typical", True), (1, False)):
+        found = evaluate(clf, s, scores, label_bias=bias)
+        assert (said in render(model_page(clf, found, title="Report"))) is there
+
+
+def test_a_comparison_with_the_plain_classifier_has_a_section_of_its_own(rows, monkeypatch):
+    x, s = rows
+    clf = LinearPU(0.4, sampling="one-sample").fit(x, s)
+    found = evaluate(clf, s, clf.decision_function(x))
+    assert 'id="plain"' not in render(model_page(clf, found, title="Report"))
+    lines = ["Of the first 100 rows, 7 are others.", "Use it."]
+    monkeypatch.setattr(type(found), "plain_lines", lambda _: lines, raising=False)
+    text = render(model_page(clf, found, title="Report"))
+    section = text[text.index('<section id="plain"') :]
+    assert "Is PU worth it here?" in section
+    assert "<p>Of the first 100 rows, 7 are others.</p>\n<p>Use it.</p>" in section
+
+
+def test_an_option_of_the_command_line_is_one_word(rows):
+    x, s = rows
+    clf = LinearPU("auto", sampling="one-sample", random_state=0).fit(x[:200], s[:200])
+    text = render(model_page(clf, None, title="Report"))
+    assert "--labelled-by" not in text
+    found = evaluate(clf, s, clf.decision_function(x))
+    text = render(model_page(clf, found, title="Report", suspects=["a"]))
+    assert "<code>--labelled-by</code>" in text
+    assert "<code>--top</code>" in text

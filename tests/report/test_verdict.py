@@ -159,3 +159,16 @@ def test_no_flagged_row_has_no_precision():
     assert "0.000" not in line
     assert np.isnan(changed.hidden.precision.value)
     assert changed.hidden.recall == nothing
+
+
+def test_without_a_model_folder_no_command_is_advised():
+    for judged in (found(), found(GUESSED)):
+        answer = verdict(judged, commands=False)
+        assert "from the highest score" in answer.advice
+        assert "drawn at random from the first 200" in answer.advice
+        words = " ".join(answer)
+        assert "nnpu predict" not in words
+        assert "nnpu review" not in words
+        assert "--" not in words
+        top = judged.top(200)
+        assert f"instead of {100 * top.low:.0f} to {100 * top.high:.0f} %" in answer.advice

@@ -16,7 +16,7 @@ from PIL import Image
 import nnpu
 from nnpu import ImagePU, TablePU, cli, report
 from nnpu.parameters import InputError, ParameterError
-from nnpu.report.example_images import png
+from nnpu.report.sections import png
 
 N = 240
 
@@ -100,7 +100,7 @@ def test_evaluate_judges_and_shows_example_images(folder, model_dir, tmp_path, c
     assert "Unlabelled rows: 180. Positive among them: 60" in capsys.readouterr().out
     for text in (page.read_text(), (model_dir / "report.html").read_text()):
         assert text.count("data:image/png;base64,") == 24  # 8 of each of three kinds
-        for title in ("Surest positives", "Nearest to the cut", "Surest negatives"):
+        for title in ("Surest positives", "Closest to the threshold", "Surest negatives"):
             assert title in text
 
 

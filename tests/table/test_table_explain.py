@@ -47,6 +47,7 @@ def test_rows_to_look_at_say_which_columns_put_them_there(model):
     assert re.match(r"amount = [\d.]+ \(\+[\d.]+\); ", model.explained_.why[top])  # its cells
     # Lines break between columns, not before a number.
     shown = model.explained_.why[top].replace(" (-", "\u00a0(\u2212").replace(" (+", "\u00a0(+")
+    shown = shown.replace(" = ", "\u00a0=\u00a0")
     assert shown in model.report()._repr_html_()
 
 

@@ -15,8 +15,7 @@ import nnpu
 from nnpu import LinearPU, TablePU
 from nnpu.parameters import InputError, ParameterError
 from nnpu.report import ThresholdDisplay
-from nnpu.report.html import render
-from nnpu.report.html.markup import floor_percent
+from nnpu.report.html import floor_percent, render
 from nnpu.table import as_batch
 from nnpu.table.table_explain import reasons_of
 
@@ -287,7 +286,7 @@ def test_the_page_of_an_evaluation_shows_the_cells_that_matter(table, tmp_path, 
         assert f"amount = {shown} (" in words
     text = render(model.report(found))
     assert all(f'<th scope="row">{name}</th>' in text for name in listed)
-    assert text.count("amount = ") == sum(len(part) for part in found.ranking)
+    assert text.count("amount\u00a0=\u00a0") == sum(len(part) for part in found.ranking)
 
 
 def test_a_page_shows_the_probability_that_predictions_have(table):

@@ -107,7 +107,9 @@ def review(model_dir: Path, data: Path, as_json: bool, **options: Any) -> None:
         result = job.review_findings(model, found, **costs)
         if report:
             footer = f"nnpu review {model_dir} {data}"
-            job.review_page(model, result, title=f"Review: {data.name}", footer=footer).save(report)
+            job.review_page(model, result, found, title=f"Review: {data.name}", footer=footer).save(
+                report
+            )
         if not (out or page):
             show(result.to_json(), result.lines(), as_json=as_json)
             return

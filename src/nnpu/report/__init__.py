@@ -10,18 +10,24 @@ from typing import TYPE_CHECKING
 from nnpu.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from nnpu.report.classifier_page import page
-    from nnpu.report.curves import curve_panel, mean_and_spread, risk_panel
     from nnpu.report.displays import (
         PriorDisplay,
         PUCalibrationDisplay,
         ScoreDisplay,
         ThresholdDisplay,
+        draw_figure,
+        save_figure,
     )
-    from nnpu.report.figure import draw_figure, save_figure
-    from nnpu.report.html.document import Page, Section, chart_section, table_section
-    from nnpu.report.panels import Curve, Panel
-    from nnpu.report.sensitivity import sensitivity_panels
+    from nnpu.report.html import Page, Section, chart_section, table_section
+    from nnpu.report.model_page import page
+    from nnpu.report.panels import (
+        Curve,
+        Panel,
+        curve_panel,
+        mean_and_spread,
+        risk_panel,
+        sensitivity_panels,
+    )
 
 __all__ = [
     "Curve",
@@ -45,11 +51,9 @@ __all__ = [
 
 __getattr__ = lazy_names(
     __name__,
-    classifier_page="page",
-    curves="curve_panel mean_and_spread risk_panel",
-    displays="PUCalibrationDisplay PriorDisplay ScoreDisplay ThresholdDisplay",
-    figure="draw_figure save_figure",
-    panels="Curve Panel",
-    sensitivity="sensitivity_panels",
-    **{"html.document": "Page Section chart_section table_section"},
+    displays="PUCalibrationDisplay PriorDisplay ScoreDisplay ThresholdDisplay draw_figure "
+    "save_figure",
+    html="Page Section chart_section table_section",
+    model_page="page",
+    panels="Curve Panel curve_panel mean_and_spread risk_panel sensitivity_panels",
 )

@@ -1,4 +1,4 @@
-"""The page about a fitted classifier: scored rows in, a report out."""
+"""The report of a fitted classifier, and of rows that judge it: which sections it has."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from nnpu import __version__
 from nnpu.estimators.evaluation import (
     MEANINGS,
     NAMES,
+    evaluate,
     labelled_share,
     list_sizes,
     prior_interval,
@@ -22,45 +23,51 @@ from nnpu.metrics import (
     threshold_grid,
     threshold_table,
 )
-from nnpu.report.html.answers import (
-    drift_section,
-    importance_section,
-    models_section,
-    rows_section,
-    verdict_section,
-)
-from nnpu.report.html.document import Page
-from nnpu.report.html.explorer import costs_section, explorer_section, scenarios_table
-from nnpu.report.html.markup import number
-from nnpu.report.html.sections import (
+from nnpu.report.charts import number
+from nnpu.report.explorer import costs_section, explorer_section, scenarios_table
+from nnpu.report.html import Page
+from nnpu.report.panels import prior_panel
+from nnpu.report.sections import (
     calibration_section,
     columns_section,
+    drift_section,
     hidden_section,
+    importance_section,
     labels_section,
     metrics_section,
+    models_section,
+    pictures_section,
+    plain_section,
     prior_section,
+    rows_section,
     scores_section,
+    sound_history,
+    training_section,
+    verdict_section,
 )
-from nnpu.report.panels import prior_panel
 from nnpu.report.verdict import verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy as np
+    from markupsafe import Markup
     from numpy.typing import NDArray
 
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.estimators.evaluation import Evaluation
-    from nnpu.report.html.document import Section
-    from nnpu.report.html.markup import Html
-    from nnpu.report.html.sections import ColumnFate
+    from nnpu.report.html import Section
+    from nnpu.report.sections import ColumnFate
 
-__all__ = ["ASSUMPTION", "model_page"]
+__all__ = ["ASSUMPTION", "model_page", "page"]
 
 ASSUMPTION = (
     "No true label was used: the figures rely on the share of positives, and on labels that were "
     "given at random among the positives."
+)
+_AT_RANDOM = (
+    "The probabilities hold if labels were given at random; if clear cases were labelled first, "
+    "fewer of these rows are positive, as the ranges above say."
 )
 _CHOSEN, _INTERVAL = "as chosen", "its interval"
 _SAMPLING = {
@@ -73,6 +80,44 @@ _SAMPLING = {
         "(two-sample); the prior is the share of positives among the unlabelled rows."
     ),
 }
+
+
+def page(clf: BasePUClassifier, X: Any, s: Any, *, title: str = "Report") -> Page:
+    """Make the report of any classifier of this package.
+
+    Parameters
+    ----------
+    clf : classifier
+        Fitted.
+    X : array-like
+        Rows that it was not fitted to.
+    s : array-like
+        Their PU labels, as in ``fit``.
+    title : str, default="Report"
+        The heading.
+
+    Returns
+    -------
+    Page
+        It shows itself in a notebook; ``.save(path)`` writes one HTML file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nnpu import LinearPU, report
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(400) < 0.5
+    >>> X, s = rng.normal(2.0 * y, 1)[:, None], (y & (rng.random(400) < 0.5)).astype(int)
+    >>> clf = LinearPU(0.5, sampling="one-sample").fit(X[::2], s[::2])
+    >>> report.page(clf, X[1::2], s[1::2]).title
+    'Report'
+    """
+    if hasattr(clf, "classifier_"):  # a table's: it knows how its rows become features
+        found: Page = clf.report(clf.evaluate(X, s), title=title)
+        return found
+    scores, codes = clf._scored(X, s)
+    images = X if hasattr(clf, "pixels") else None
+    return model_page(clf, evaluate(clf, codes, scores, images=images), title=title, commands=False)
 
 
 def model_page(
@@ -94,6 +139,7 @@ def model_page(
     about_calibration: str = "",
     prior_counts: tuple[int, int] | None = None,
     labelled: float | None = None,
+    commands: bool = True,
     footer: str = "",
 ) -> Page:
     """Return the report of a classifier and of rows that judge it.
@@ -130,35 +176,25 @@ def model_page(
         Labelled and unlabelled rows that the prior was estimated from.
     labelled : float, optional
         The share of the positives that is labelled; by default that of the rows that judged it.
+    commands : bool
+        Whether there is a model folder, which commands take: else advice names none.
     """
     shown = dict(facts if facts is not None else _counts(found))
     shown["Positive among unlabelled"] = _share_words(found)
     c = labelled
     if c is None:
         c = 0.0 if found is None else labelled_share(classifier, found.s)
-    sections = [verdict_section(verdict(found, learned, leaks=leaks), shown)]
+    sections = [verdict_section(verdict(found, learned, leaks=leaks, commands=commands), shown)]
     if found is not None and not leaks:
         sizes = list_sizes(found.hidden)
         sections.append(hidden_section(found.hidden, sizes, audited=found.audited))
+        compared: list[str] = getattr(found, "plain_lines", list)()
+        if compared:
+            sections.append(plain_section(compared))
     if drift:
         sections.append(drift_section(drift))
-    if found is not None and found.ranking is not None and found.ranking.top:
-        calibration = classifier.calibration_
-
-        def probability(score: float) -> float:
-            return float(unlabelled_probability(calibration([score]), c)[0])
-
-        def of_labelled(score: float) -> float:
-            return float(calibration([score])[0])
-
-        cut = unlabelled_cut(classifier, c)
-        sections.append(
-            rows_section(found.ranking, probability, why, labelled=of_labelled, cut=cut)
-        )
-    if found is not None and found.images is not None:
-        from nnpu.report.example_images import pictures_section
-
-        sections.append(pictures_section(classifier, found))
+    if found is not None:
+        sections += _listed(classifier, found, c, why)
     if importance:
         sections.append(importance_section(importance))
     sections += _compared(classifier)
@@ -171,13 +207,32 @@ def model_page(
         sections.append(labels_section(message, suspects))
     if columns:
         sections.append(columns_section(columns, [about_columns] if about_columns else []))
-    if getattr(classifier, "history_", None):
-        from nnpu.report.html.training_curve import sound_history, training_section
-
-        if history := sound_history(classifier.history_):
-            sections.append(training_section(history, beta=getattr(classifier, "beta", 0.0)))
+    if history := sound_history(getattr(classifier, "history_", None) or ()):
+        sections.append(training_section(history, beta=getattr(classifier, "beta", 0.0)))
     made = f"nnpu {__version__}" + (f": {footer}" if footer else "")
     return Page(title, lead, sections, made)
+
+
+def _listed(
+    classifier: Any, found: Evaluation, labelled: float, why: Mapping[str, str] | None
+) -> list[Section]:
+    """The rows to look at first, and images."""
+    calibration, cut = classifier.calibration_, unlabelled_cut(classifier, labelled)
+
+    def probability(score: float) -> float:
+        return float(unlabelled_probability(calibration([score]), labelled)[0])
+
+    def of_labelled(score: float) -> float:
+        return float(calibration([score])[0])
+
+    sections = []
+    if found.ranking is not None and found.ranking.top:
+        remark = "" if found.audited or found.hidden.label_bias == 1 else _AT_RANDOM
+        how: dict[str, Any] = {"labelled": of_labelled, "cut": cut, "remark": remark}
+        sections.append(rows_section(found.ranking, probability, why, **how))
+    if found.images is not None:
+        sections.append(pictures_section(classifier, found, probability, cut))
+    return sections
 
 
 def _counts(found: Evaluation | None) -> dict[str, str | tuple[str, str]]:
@@ -227,7 +282,7 @@ def _compared(classifier: Any) -> list[Section]:
 
 
 def _share(value: float | None) -> str:
-    return number(math.nan if value is None else value)
+    return "–" if value is None or math.isnan(value) else f"{value:.3f}"
 
 
 def _judged(
@@ -344,7 +399,7 @@ def _priors(classifier: BasePUClassifier, s: NDArray[np.int8]) -> dict[str, floa
 
 
 def _prior(
-    classifier: BasePUClassifier, counts: tuple[int, int] | None, scenarios: Html | None = None
+    classifier: BasePUClassifier, counts: tuple[int, int] | None, scenarios: Markup | None = None
 ) -> Section:
     estimate = classifier.prior_estimate_
     if estimate is None:

@@ -1,20 +1,22 @@
 """What a picture shows: panels of curves, and those that result tables make.
 
-The page draws them as SVG (`nnpu.report.html.chart`), matplotlib as files (`nnpu.report.figure`).
+A page draws them as SVG (`nnpu.report.charts`), matplotlib on its axes (`nnpu.report.displays`).
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from nnpu.parameters import check_choice
+from nnpu.parameters import InputError, check_choice
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -28,11 +30,15 @@ __all__ = [
     "Curve",
     "Panel",
     "calibration_panel",
+    "curve_panel",
+    "mean_and_spread",
     "metric_curves",
     "no_row_flagged",
     "prior_panel",
+    "risk_panel",
     "sample_panel",
     "score_panel",
+    "sensitivity_panels",
     "threshold_panel",
 ]
 
@@ -293,3 +299,169 @@ def prior_panel(estimate: PriorEstimate, n_p: int, n_u: int) -> Panel:
         ],
         y_range=(0.0, 1.05),
     )
+
+
+_ESTIMATES = {"accuracy": "blue", "precision": "orange", "recall": "green"}
+
+
+def sensitivity_panels(rows: Sequence[Mapping[str, float]]) -> list[Panel]:
+    """Draw the estimates with their 90 % intervals, and the predictions, against assumed priors.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        What `nnpu.estimators.sensitivity` returned.
+
+    Returns
+    -------
+    list of Panel
+        For `save_figure`.
+
+    Examples
+    --------
+    >>> metrics = ("accuracy", "precision", "recall")
+    >>> row = {name + end: 0.9 for name in metrics for end in ("", "_low", "_high")}
+    >>> rows = [row | {"assumed_prior": p, "share_flagged": p, "agreement": 1} for p in (0.2, 0.3)]
+    >>> [panel.title for panel in sensitivity_panels(rows)]
+    ['Estimates as if the prior were right', 'Predictions']
+    """
+    if not rows:
+        raise InputError("sensitivity_panels needs the rows of a table; there are none.")
+    column = {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
+    prior = column["assumed_prior"]
+    estimates = [
+        Curve(
+            name,
+            prior,
+            column[name],
+            (column[f"{name}_high"] - column[f"{name}_low"]) / 2,
+            colour,
+        )
+        for name, colour in _ESTIMATES.items()
+    ]
+    predictions = [
+        Curve("share predicted positive", prior, column["share_flagged"], None, "purple"),
+        Curve("the assumed prior", prior, prior, None, "grey", "dashed"),
+        Curve("agreement with the base prior", prior, column["agreement"], None, "black"),
+    ]
+    return [
+        Panel(
+            "Estimates as if the prior were right", "assumed prior", "PU estimate (90 %)", estimates
+        ),
+        Panel("Predictions", "assumed prior", "share of the population", predictions),
+    ]
+
+
+# Experiments: tidy tables with the columns method, curve, epoch, sampling, value.
+
+_CYCLE = ("blue", "red", "green", "purple", "orange", "sky", "black")
+_METHOD_CYCLE = {"PN": "blue", "uPU": "orange", "nnPU": "green"}
+
+
+def mean_and_spread(
+    rows: Iterable[Mapping[str, Any]], method: str, curve: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return epochs, means and standard deviations over the samplings of one curve.
+
+    >>> rows = [dict(method="nnPU", curve="test_risk", epoch=1, value=v) for v in (0.1, 0.3)]
+    >>> [values.round(2).tolist() for values in mean_and_spread(rows, "nnPU", "test_risk")]
+    [[1.0], [0.2], [0.1]]
+    """
+    values: dict[int, list[float]] = defaultdict(list)
+    for row in rows:
+        if row["method"] == method and row["curve"] == curve:
+            values[int(row["epoch"])].append(float(row["value"]))
+    epochs = sorted(values)
+    means = np.array([np.mean(values[epoch]) for epoch in epochs])
+    spreads = np.array([np.std(values[epoch]) for epoch in epochs])
+    return np.array(epochs, dtype=float), means, spreads
+
+
+def risk_panel(
+    rows: Sequence[Mapping[str, Any]],
+    methods: Sequence[str],
+    title: str,
+    *,
+    loss: str = "risk",
+    training: bool = True,
+    mark_best: bool = False,
+) -> Panel:
+    """Draw the test risk of each method, and its training risk dashed, against the epoch.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Columns method, curve, epoch, sampling, value.
+    methods : sequence of str
+        Which to draw.
+    title : str
+        Above the panel.
+    loss : {"risk", "zero_one"}
+        The surrogate loss or the zero-one loss.
+    training : bool
+        Whether training risks are drawn too.
+    mark_best : bool
+        Whether the lowest mean test risk of each method is marked, as in Figure 3.
+
+    Examples
+    --------
+    >>> rows = [
+    ...     dict(method="nnPU", curve="test_risk", epoch=e, sampling=0, value=v)
+    ...     for e, v in enumerate([0.5, 0.2, 0.3], start=1)]
+    >>> panel = risk_panel(rows, ["nnPU"], "MNIST", training=False, mark_best=True)
+    >>> [curve.label for curve in panel.curves], panel.marks
+    (['nnPU'], [(2.0, 0.2)])
+    """
+    curves, marks = [], []
+    for test in _of_methods(rows, methods, f"test_{loss}"):
+        curves.append(test)
+        if mark_best:
+            x, y = np.asarray(test.x), np.asarray(test.y)
+            best = int(np.argmin(y))
+            marks.append((float(x[best]), float(y[best])))
+        if training:
+            epochs, means, _ = mean_and_spread(rows, test.label, f"train_{loss}")
+            label = f"{test.label}, training"
+            curves.append(Curve(label, epochs, means, None, test.colour, "dashed"))
+    name = "zero-one loss" if loss == "zero_one" else "sigmoid loss"
+    return Panel(title, "epoch", f"risk ({name})", curves, marks=marks)
+
+
+def curve_panel(
+    rows: Sequence[Mapping[str, Any]],
+    methods: Sequence[str],
+    curve: str,
+    title: str,
+    y_label: str,
+) -> Panel:
+    """Draw one curve of each method against the epoch.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Columns method, curve, epoch, sampling, value.
+    methods : sequence of str
+        Which to draw.
+    curve : str
+        Which curve: ``"train_negative"`` is r, ``"corrected"`` the share of corrected steps.
+    title, y_label : str
+        Above the panel, and along its vertical axis.
+
+    Examples
+    --------
+    >>> rows = [dict(method="nnPU", curve="corrected", epoch=e, value=0.1 * e) for e in (1, 2)]
+    >>> panel = curve_panel(rows, ["nnPU"], "corrected", "Corrected steps", "share")
+    >>> panel.curves[0].label, panel.curves[0].y.tolist()
+    ('nnPU', [0.1, 0.2])
+    """
+    return Panel(title, "epoch", y_label, list(_of_methods(rows, methods, curve)))
+
+
+def _of_methods(
+    rows: Sequence[Mapping[str, Any]], methods: Sequence[str], curve: str
+) -> Iterator[Curve]:
+    """Yield the mean curve of each method, with a band if the samplings differ."""
+    for method, fallback in zip(methods, itertools.cycle(_CYCLE), strict=False):
+        epochs, means, spreads = mean_and_spread(rows, method, curve)
+        band = spreads if np.any(spreads > 0) else None
+        yield Curve(method, epochs, means, band, _METHOD_CYCLE.get(method, fallback))

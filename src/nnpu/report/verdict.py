@@ -34,7 +34,13 @@ class Verdict(NamedTuple):
     warning: str = ""
 
 
-def verdict(found: Evaluation | None, learned: str = "", *, leaks: Sequence[str] = ()) -> Verdict:
+def verdict(
+    found: Evaluation | None,
+    learned: str = "",
+    *,
+    leaks: Sequence[str] = (),
+    commands: bool = True,
+) -> Verdict:
     """Say in plain words what an evaluation means.
 
     Parameters
@@ -45,6 +51,8 @@ def verdict(found: Evaluation | None, learned: str = "", *, leaks: Sequence[str]
         What it was fitted to; a sentence.
     leaks : sequence of str
         Columns that may give the label away: then no figure is to be believed.
+    commands : bool
+        Whether there is a model folder, which commands take: else advice names none.
 
     Examples
     --------
@@ -70,8 +78,9 @@ def verdict(found: Evaluation | None, learned: str = "", *, leaks: Sequence[str]
             f"Exclude it (--drop {leaks[0]}) and fit again, unless new rows will have it just as "
             "well."
         )
-        return Verdict(f"{learned} {said}".strip(), quality, advice, _warning(found))
-    return Verdict(f"{learned} {said}".strip(), _quality(found), _advice(found), _warning(found))
+        return Verdict(f"{learned} {said}".strip(), quality, advice, _warning(found, commands))
+    said = f"{learned} {said}".strip()
+    return Verdict(said, _quality(found), _advice(found, commands), _warning(found, commands))
 
 
 def _quality(found: Evaluation) -> str:
@@ -108,7 +117,7 @@ def _chance(found: Evaluation) -> str:
     )
 
 
-def _advice(found: Evaluation) -> str:
+def _advice(found: Evaluation, commands: bool) -> str:
     if found.hidden.at_random.auc.low <= 0.5:
         return (
             "Do not act on it yet: add labelled rows or columns that tell positives apart, then "
@@ -116,17 +125,22 @@ def _advice(found: Evaluation) -> str:
         )
     hidden = found.hidden
     few = "" if hidden.flagged >= _FEW else "Next to nothing is predicted positive: "
-    work = "work down the list (nnpu predict --top 100)"
+    work = "work down the list, from the highest score"
+    if commands:
+        work = "work down the list (nnpu predict --top 100)"
     if found.audited:
         return _sentence(f"{few}{work}.")
     size = min(_LIST, max(hidden.rows // 2, 1))
     if size <= _ANSWERS:
         return _sentence(f"{few}{work}.")
     top = hidden.top(size)
+    drawn = f"{_ANSWERS} rows drawn at random from the first {size}"
+    if commands:
+        drawn = f"{_ANSWERS} rows (nnpu review --top {size} --rows {_ANSWERS})"
     return _sentence(
-        f"{few}{work}. Or first answer {_ANSWERS} rows (nnpu review --top {size} --rows "
-        f"{_ANSWERS}): the share of positives in these {size} is then known to ± {_HALF} "
-        f"percentage points, instead of {100 * top.low:.0f} to {100 * top.high:.0f} %."
+        f"{few}{work}. Or first answer {drawn}: the share of positives in these {size} is then "
+        f"known to ± {_HALF} percentage points, instead of {100 * top.low:.0f} to "
+        f"{100 * top.high:.0f} %."
     )
 
 
@@ -134,15 +148,20 @@ def _sentence(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _warning(found: Evaluation) -> str:
+def _warning(found: Evaluation, commands: bool) -> str:
     if found.hidden.contradicted:
         return f"{found.hidden.contradicted} Figures for all rows are not shown."
     if found.audited or found.prior_known:
         return ""
     low, high = (f"{100 * end:.0f} %" for end in found.hidden.share[1:])
-    return (
-        f"The share of positives among the unlabelled rows is not known: {low} to {high}. To "
-        "narrow it, give the share of positives if you know it (--prior, a range will do), or the "
-        "share of them that is labelled (--labelled), or have a person answer some rows "
+    known = f"The share of positives among the unlabelled rows is not known: {low} to {high}. "
+    if not commands:
+        return known + (
+            "To narrow it, give the share of positives if you know it (prior, a range will do), or "
+            "have a person answer some rows that were drawn at random (nnpu.review)."
+        )
+    return known + (
+        "To narrow it, give the share of positives if you know it (--prior, a range will do), or "
+        "the share of them that is labelled (--labelled), or have a person answer some rows "
         "(nnpu review)."
     )

@@ -14,8 +14,7 @@ from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.evaluation import evaluate, labelled_share, unlabelled_cut
 from nnpu.hidden import unlabelled_probability
 from nnpu.parameters import InputError, check_label_bias
-from nnpu.report.model_page import model_page
-from nnpu.table._messages import CAVEAT
+from nnpu.report.model_page import ASSUMPTION, model_page
 from nnpu.table.columns import find_column
 from nnpu.table.reading import as_batch, label_cells, read_labels
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from nnpu.estimators.evaluation import Evaluation
     from nnpu.estimators.labels import Labels
-    from nnpu.report.html.document import Page
+    from nnpu.report.html import Page
 
 __all__ = ["ScorePU", "scores_in_table"]
 
@@ -173,7 +172,9 @@ class ScorePU(BasePUClassifier):
         told = "The scores are another model's; probabilities and cut were fitted to them here."
         lead = "What the scores say of the unlabelled rows, and how far they can be trusted."
         found = found or self.holdout_
-        return model_page(self, found, title=title, lead=lead, learned=told, about_rows=CAVEAT)
+        return model_page(
+            self, found, title=title, lead=lead, learned=told, about_rows=ASSUMPTION, commands=False
+        )
 
     @property
     def cut_(self) -> float:

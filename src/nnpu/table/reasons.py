@@ -136,7 +136,7 @@ def _cells(batch: Batch, name: str, rows: NDArray[np.intp]) -> list[str]:
 
 
 def _short(value: Any) -> str:
-    if value is None or value != value:
+    if value is None or value != value or value == "":
         return "(empty)"
     text = f"{value:.6g}" if isinstance(value, float) else " ".join(str(value).split())
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -745,12 +745,10 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             The heading.
         """
         check_is_fitted(self)
+        from nnpu.table.pages import evaluation_page, fit_page
+
         if found is not None:
-            from nnpu.table.evaluation_page import evaluation_page
-
             return evaluation_page(self, found, title=title)
-        from nnpu.table.pages import fit_page
-
         return fit_page(self, title=title)
 
     def review(self, table: Any, s: Any = None) -> ListReview:

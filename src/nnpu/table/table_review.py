@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.preprocessing import normalize
 
 from nnpu.data.folds import PUStratifiedKFold
+from nnpu.estimators.evaluation import unlabelled_cut
 from nnpu.files import write_text
 from nnpu.hidden import Estimate, unlabelled_probability
 from nnpu.model_folder import SUMS, find
@@ -26,7 +27,7 @@ from nnpu.table.holdout import group_numbers
 from nnpu.table.named_models import features_for
 from nnpu.table.reading import label_cells
 from nnpu.table.reasons import row_reasons
-from nnpu.table.table_answers import population, with_answers
+from nnpu.table.table_answers import audited, population, with_answers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.data.streams import Batch
+    from nnpu.estimators.evaluation import Evaluation
     from nnpu.report.html import Page
     from nnpu.review import Cut, ScarCheck
     from nnpu.table.table_pu import TablePU
@@ -536,7 +538,14 @@ def write_rows(
     return {"rows": len(drawn), "files": [str(path) for path in (out, page) if path]}
 
 
-def review_page(model: TablePU, found: Findings, *, title: str, footer: str = "") -> Page:
+def review_page(
+    model: TablePU,
+    found: Findings,
+    table: TableReview | None = None,
+    *,
+    title: str,
+    footer: str = "",
+) -> Page:
     """Return the report of the fit with a section on the answers.
 
     Parameters
@@ -545,16 +554,37 @@ def review_page(model: TablePU, found: Findings, *, title: str, footer: str = ""
         Fitted.
     found : Findings
         Of `review_findings`.
+    table : TableReview, optional
+        With the answers: if it is of the rows that judged the model, all figures for unlabelled
+        rows are those of the answers.
     title, footer : str
         Heading, and the command that repeats it.
     """
-    from nnpu.report.html.review_section import review_section
+    from nnpu.report.sections import review_section
     from nnpu.table.pages import fit_page
 
-    page = fit_page(model, title=title, footer=footer)
+    judged = None if table is None else _with_answers(model, table)
+    page = fit_page(model, title=title, footer=footer, judged=judged)
     section = review_section(found.audit, found.curve, found.believed, found.remarks())
     first, *rest = page.sections
     return replace(page, sections=[first, section, *rest])
+
+
+def _with_answers(model: TablePU, table: TableReview) -> Evaluation | None:
+    """Return the model's judgement with the answers in it; None if it was made by other rows."""
+    found, review = model.holdout_, table.review
+    if found is None or len(found.s) != table.batch.n_rows:
+        return None
+    if model.sampling == "two-sample":
+        same = np.array_equal(np.flatnonzero(found.s == 0), table.rows)
+    else:
+        same = np.array_equal(found.s == 1, review.known == 1)
+    if not same:
+        return None
+    known = review.known_rows()
+    known = known._replace(rows=table.rows[known.rows])
+    cut = unlabelled_cut(model.classifier_, model.labelled_share_)
+    return audited(found, known, np.arange(len(found.s)), cut, model.label_bias)
 
 
 def _without_nan(value: Any) -> Any:

@@ -1,27 +1,37 @@
-"""A panel as inline SVG: colours are names that the style sheet knows, in light and in dark."""
+"""A panel as a drawing: where each line, tick and word of its picture stands.
+
+Coordinates are made here, with NumPy; `templates/parts.html` writes them as inline SVG, whose
+colours are names that the style sheet knows, in light and in dark.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from nnpu.report.html.markup import Html, join, number, tag
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import ArrayLike, NDArray
 
     from nnpu.report.panels import Curve, Panel
 
-__all__ = ["Axis", "axes_of", "chart", "charts", "horizontal"]
+__all__ = ["PLOT", "Axis", "Drawing", "axes_of", "drawing", "horizontal", "number"]
 
-_WIDTH, _HEIGHT = 440, 264
-# The plot in the picture: left, top, right, bottom.
-_PLOT = (46, 26, 432, 222)
+
+class Plot(NamedTuple):
+    """The plot's place in the picture."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+PLOT = Plot(46, 26, 432, 222)
 
 
 @dataclass(frozen=True)
@@ -102,14 +112,66 @@ class Axis:
         return [round(n * step, 12) + 0.0 for n in range(first, last + 1)]
 
 
-def charts(panels: Sequence[Panel], name: str) -> Html:
-    """Return panels side by side where there is room, below each other where there is not."""
-    figures = (chart(panel, f"{name}-{i}") for i, panel in enumerate(panels, start=1))
-    return tag("div", *figures, class_="charts")
+class Shape(NamedTuple):
+    """A path, or a point, and the classes that say how it looks."""
+
+    look: str
+    path: str = ""
+    point: tuple[float, float] | None = None
 
 
-def chart(panel: Panel, name: str, *, marker: bool = False) -> Html:
-    """Return a panel as a figure with its legend and a description for those who do not see it.
+class Tick(NamedTuple):
+    """A number beside an axis: its place, its text, and where the text begins or ends."""
+
+    place: float
+    text: str
+    anchor: str
+    zero: bool = False
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A panel with everything in its place, for the template.
+
+    Attributes
+    ----------
+    name : str
+        An id that nothing else on the page has.
+    panel : Panel
+        What is drawn; its titles and labels are written as they are.
+    description : str
+        For those who do not see it.
+    legend : list of Curve
+        The curves that have a name.
+    x_ticks, y_ticks : list of Tick
+        The numbers beside the axes.
+    shapes : list of Shape
+        Lines, areas and points, in the order in which they cover each other.
+    crosses : list of (float, float)
+        Places that are singled out.
+    marker : bool
+        Whether there is a vertical line that the page's script can move.
+    width, height, plot
+        Of every picture: its size, and where in it the axes are.
+    """
+
+    width: ClassVar[int] = 440
+    height: ClassVar[int] = 264
+    plot: ClassVar[Plot] = PLOT
+
+    name: str
+    panel: Panel
+    description: str
+    legend: list[Curve]
+    x_ticks: list[Tick]
+    y_ticks: list[Tick]
+    shapes: list[Shape]
+    crosses: list[tuple[float, float]]
+    marker: bool = False
+
+
+def drawing(panel: Panel, name: str, *, marker: bool = False) -> Drawing:
+    """Put everything of a panel in its place.
 
     Parameters
     ----------
@@ -123,32 +185,35 @@ def chart(panel: Panel, name: str, *, marker: bool = False) -> Html:
     Examples
     --------
     >>> from nnpu.report.panels import Curve, Panel
-    >>> figure = chart(Panel("Risk", "epoch", "risk", [Curve("nnPU", [1, 2], [0.5, 0.2])]), "risk")
-    >>> "<desc>nnPU: 0.5 at 1, 0.2 at 2.</desc>" in figure
-    True
+    >>> found = drawing(Panel("Risk", "epoch", "risk", [Curve("nnPU", [1, 2], [0.5, 0.2])]), "risk")
+    >>> found.description
+    'nnPU: 0.5 at 1, 0.2 at 2.'
+    >>> [tick.text for tick in found.y_ticks]
+    ['0', '0.1', '0.2', '0.3', '0.4', '0.5']
     """
     x_axis, y_axis = axes_of(panel)
-    left, top, right, bottom = _PLOT
-    inner = join(part for curve in panel.curves for part in _curve(curve, x_axis, y_axis))
-    crosses = join(part for mark in panel.marks for part in _cross(*mark, x_axis, y_axis))
-    line = tag("line", class_="marker", id=f"{name}-marker", x1=-9, x2=-9, y1=top, y2=bottom)
-    box = f"{left} {top - 4} {right - left} {bottom - top + 8}"
-    clip = {"x": left, "y": top - 4, "width": right - left, "height": bottom - top + 8}
-    drawing = tag(
-        "svg",
-        tag("title", panel.title),
-        tag("desc", _description(panel)),
-        _grid(panel, x_axis, y_axis),
-        tag("svg", inner, crosses, line if marker else Html(), viewBox=box, **clip),
-        role="img",
-        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+    return Drawing(
+        name=name,
+        panel=panel,
+        description=_description(panel),
+        legend=[curve for curve in panel.curves if curve.label],
+        x_ticks=list(_x_ticks(panel, x_axis)),
+        y_ticks=[
+            Tick(round(float(y), 1), number(value), "end", value == 0)
+            for value, y in zip(y_axis.ticks(), y_axis.place(y_axis.ticks()), strict=True)
+        ],
+        shapes=[shape for curve in panel.curves for shape in _shapes(curve, x_axis, y_axis)],
+        crosses=[
+            (round(float(x_axis.place(x)), 1), round(float(y_axis.place(y)), 1))
+            for x, y in panel.marks
+        ],
+        marker=marker,
     )
-    return tag("figure", tag("figcaption", panel.title), _legend(panel.curves), drawing, id=name)
 
 
 def axes_of(panel: Panel) -> tuple[Axis, Axis]:
     """Return the two axes of a panel; the vertical one holds zero unless it is logarithmic."""
-    _, top, _, bottom = _PLOT
+    _, top, _, bottom = PLOT
     x = np.concatenate([np.asarray(curve.x, dtype=float) for curve in panel.curves])
     if panel.y_range is not None:
         y_axis = Axis(*panel.y_range, bottom, top, panel.log_y)
@@ -161,64 +226,37 @@ def axes_of(panel: Panel) -> tuple[Axis, Axis]:
 
 def horizontal(values: ArrayLike, *, log: bool = False) -> Axis:
     """Return the horizontal axis of a chart of these values."""
-    return Axis.around(values, _PLOT[0], _PLOT[2], log=log, margin=0.01)
+    return Axis.around(values, PLOT.left, PLOT.right, log=log, margin=0.01)
 
 
-def _grid(panel: Panel, x_axis: Axis, y_axis: Axis) -> Html:
-    left, top, right, bottom = _PLOT
-    parts = []
-    for value, y in zip(y_axis.ticks(), y_axis.place(y_axis.ticks()), strict=True):
-        zero = "grid zero" if value == 0 else "grid"
-        parts.append(tag("line", class_=zero, x1=left, x2=right, y1=y, y2=y))
-        parts.append(
-            tag("text", number(value), class_="tick", x=left - 6, y=y + 4, text_anchor="end")
-        )
-    ticks = panel.x_ticks or [(value, number(value)) for value in x_axis.ticks()]
-    for value, text in ticks:
-        x = float(x_axis.place(value))
-        anchor = "end" if x > right - 12 else "middle"
-        parts.append(tag("line", class_="grid", x1=x, x2=x, y1=bottom, y2=bottom + 4))
-        parts.append(
-            tag("text", text, class_="tick", x=min(x, right), y=bottom + 17, text_anchor=anchor)
-        )
-    middle = (left + right) / 2
-    parts.append(
-        tag("text", panel.x_label, class_="label", x=middle, y=_HEIGHT - 6, text_anchor="middle")
-    )
-    parts.append(tag("text", panel.y_label, class_="label", x=2, y=top - 14))
-    return tag("g", *parts, aria_hidden="true")
+def _x_ticks(panel: Panel, axis: Axis) -> Iterator[Tick]:
+    for value, text in panel.x_ticks or [(value, number(value)) for value in axis.ticks()]:
+        x = round(float(axis.place(value)), 1)
+        # The text of a tick at the right end would leave the picture if it stood below its middle.
+        yield Tick(x, text, "end" if x > PLOT.right - 12 else "middle")
 
 
-def _curve(curve: Curve, x_axis: Axis, y_axis: Axis) -> Iterator[Html]:
+def _shapes(curve: Curve, x_axis: Axis, y_axis: Axis) -> Iterator[Shape]:
     x, y = x_axis.place(curve.x), y_axis.place(curve.y)
     shown = np.isfinite(x) & np.isfinite(y)
     colour = f"c-{curve.colour}"
     if curve.fill:
         floor = np.full_like(y, float(y_axis.place(0.0)))
-        yield tag("path", class_=f"area {colour}", d=_outline(x[shown], y[shown], floor[shown]))
+        yield Shape(f"area {colour}", _outline(x[shown], y[shown], floor[shown]))
     if curve.spread is not None:
         low, high = (y_axis.place(limit) for limit in curve.limits())
         if curve.style == "points":
-            yield tag(
-                "path", class_=f"line bar {colour}", d=_bars(x[shown], low[shown], high[shown])
-            )
+            yield Shape(f"line bar {colour}", _bars(x[shown], low[shown], high[shown]))
         else:
             band = shown & np.isfinite(low) & np.isfinite(high)
-            yield tag("path", class_=f"area {colour}", d=_outline(x[band], low[band], high[band]))
+            yield Shape(f"area {colour}", _outline(x[band], low[band], high[band]))
     if curve.style == "band":
         return
     if curve.style == "points" or shown.sum() == 1:
-        for point in zip(x[shown], y[shown], strict=True):
-            yield tag("circle", class_=f"point {colour}", cx=point[0], cy=point[1], r=3)
+        for across, up in zip(x[shown].round(1), y[shown].round(1), strict=True):
+            yield Shape(f"point {colour}", point=(float(across), float(up)))
     else:
-        yield tag("path", class_=f"line {curve.style} {colour}", d=_path(x[shown], y[shown]))
-
-
-def _cross(x: float, y: float, x_axis: Axis, y_axis: Axis) -> Iterator[Html]:
-    left, top, right, bottom = _PLOT
-    across, up = float(x_axis.place(x)), float(y_axis.place(y))
-    yield tag("line", class_="cross", x1=across, x2=across, y1=top, y2=bottom)
-    yield tag("line", class_="cross", x1=left, x2=right, y1=up, y2=up)
+        yield Shape(f"line {curve.style} {colour}", _path(x[shown], y[shown]))
 
 
 def _path(x: NDArray[np.float64], y: NDArray[np.float64]) -> str:
@@ -232,21 +270,6 @@ def _outline(x: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.
 
 def _bars(x: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> str:
     return "".join(f"M{a:.1f} {b:.1f}V{c:.1f}" for a, b, c in zip(x, low, high, strict=True))
-
-
-def _legend(curves: Sequence[Curve]) -> Html:
-    items = [tag("li", _swatch(curve), curve.label) for curve in curves if curve.label]
-    return tag("ul", *items, class_="legend") if items else Html()
-
-
-def _swatch(curve: Curve) -> Html:
-    colour = f"c-{curve.colour}"
-    if curve.style == "points":
-        mark = tag("circle", class_=f"point {colour}", cx=12, cy=6, r=3.5)
-    else:
-        mark = tag("path", class_=f"line {curve.style} {colour}", d="M1 6H23")
-    area = tag("rect", class_=f"area {colour}", x=1, y=6, width=22, height=6)
-    return tag("svg", area if curve.fill else Html(), mark, viewBox="0 0 24 12", aria_hidden="true")
 
 
 def _description(panel: Panel) -> str:
@@ -265,3 +288,20 @@ def _description(panel: Panel) -> str:
         ]
         sentences.append(f"{curve.label}: {', '.join(words)}.")
     return " ".join(sentences) or f"{panel.y_label} against {panel.x_label}."
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Write a number of an axis or a sentence, short.
+
+    >>> number(0.25), number(-3.0), number(12000.0), number(1e-05), number(float("nan"))
+    ('0.25', '−3', '12,000', '1e−5', '–')
+    >>> number(-0.12344, digits=4)
+    '−0.1234'
+    """
+    if not math.isfinite(value):
+        return "–"
+    if value != 0 and not 1e-3 <= abs(value) < 1e6:
+        text = f"{value:.2g}".replace("e-0", "e-").replace("e+0", "e")
+    else:
+        text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
+    return text.replace("-", "−")

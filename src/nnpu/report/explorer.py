@@ -8,34 +8,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nnpu.parameters import ParameterError
-from nnpu.report.html.chart import axes_of, chart, horizontal
-from nnpu.report.html.document import Section
-from nnpu.report.html.markup import (
-    Html,
-    floor_percent,
-    interval_words,
-    join,
-    number,
-    percent,
-    table,
-    tag,
-)
+from nnpu.report.charts import axes_of, drawing, horizontal, number
+from nnpu.report.html import Section, fill, floor_percent, interval_words, percent
 from nnpu.report.panels import METRIC_NAMES, Panel, metric_curves, no_row_flagged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from markupsafe import Markup
 
     Rows = Sequence[Mapping[str, float]]
 
 __all__ = ["costs_section", "errors", "explorer_section", "scenarios_table"]
 
 _DIGITS = 4  # of a threshold, as in nnpu.metrics.threshold_grid
-_MEANINGS = {
-    "precision": "of the flagged rows that are positive",
-    "recall": "of the positives that are flagged",
-    "f1": "balances the two",
-    "flagged": "rows in {n}",
-}
+_NOTHING = "no row is flagged"
 
 
 def explorer_section(
@@ -83,20 +70,28 @@ def explorer_section(
         "flagged": [_flagged(row) for row in rows],
         "markers": _markers(panel, rows, score_range),
     }
-    parts = [
-        tag("p", f"{_INTRODUCTION} {remark}".strip()),
-        tag(
-            "div",
-            tag("div", chart(panel, "explorer-1", marker=True), _slider(data), class_="charts"),
-            _tiles(cells[start], data["flagged"][start], population),
-            class_="beside",
-        ),
-        _numbers(rows, population, known=known),
-    ]
-    return Section("explorer", "Choose a threshold", join(parts), {"explorer": data})
+    body = fill(
+        "explorer.html",
+        remark=remark,
+        drawing=drawing(panel, "explorer-1", marker=True),
+        start=start,
+        last=len(rows) - 1,
+        score=data["thresholds"][start],
+        probability=data["probabilities"][start],
+        metrics=METRIC_NAMES,
+        cells=cells[start],
+        flagged=data["flagged"][start],
+        population=f"{population:,}",
+        # Every tenth threshold in figures, for those who print the page or cannot use the chart.
+        figures=[
+            (data["thresholds"][i], data["flagged"][i][0], cells[i])
+            for i in range(0, len(rows), max(len(rows) // 10, 1))
+        ],
+    )
+    return Section("explorer", "Choose a threshold", body, {"explorer": data})
 
 
-def scenarios_table(tables: Mapping[str, Rows], own: float) -> Html:
+def scenarios_table(tables: Mapping[str, Rows], own: float) -> Markup:
     """Return what the threshold does under other priors.
 
     Parameters
@@ -108,32 +103,8 @@ def scenarios_table(tables: Mapping[str, Rows], own: float) -> Html:
         The threshold to show until the slider moves.
     """
     start = _index(next(iter(tables.values())), own)
-    lines = []
-    for index, (words, rows) in enumerate(tables.items()):
-        found = _cells(rows[start])
-        both = [
-            join(
-                [
-                    tag("b", found[name][0], id=f"prior-{index}-{name}"),
-                    " ",
-                    tag("small", found[name][1], id=f"prior-{index}-{name}-interval"),
-                ]
-            )
-            for name in METRIC_NAMES
-        ]
-        lines.append([words, *both])
-    caption = "At the chosen threshold, if the share of positives were …"
-    return table(caption, ["Share of positives", *METRIC_NAMES.values()], lines, class_="scenarios")
-
-
-_INTRODUCTION = (
-    "The model calls a row positive if its score is above a threshold. Move the slider to see what "
-    "another threshold would do: a lower one flags more rows, a higher one fewer and surer ones. "
-    "To use it, keep the predictions whose score is above it. The axis is spaced by rows, about as "
-    "many from each step of the slider to the next, not evenly by score."
-)
-_WITHOUT_SCRIPTS = "The slider needs scripts; the figures are those of the model's own threshold."
-_NOTHING = "no row is flagged"
+    rows = [(words, _cells(table[start])) for words, table in tables.items()]
+    return fill("scenarios.html", metrics=METRIC_NAMES, rows=rows)
 
 
 def _index(rows: Rows, own: float) -> int:
@@ -194,85 +165,6 @@ def _flagged(row: Mapping[str, float]) -> list[str]:
     return [f"{row['flagged']:,}", f"{low:,} to {high:,}"]
 
 
-def _slider(data: Mapping[str, Any]) -> Html:
-    start = data["start"]
-    value = f"score above {data['thresholds'][start]}"
-    return tag(
-        "div",
-        tag("label", "Threshold", for_="threshold"),
-        tag(
-            "input",
-            type="range",
-            id="threshold",
-            min=0,
-            max=len(data["thresholds"]) - 1,
-            step=1,
-            value=start,
-            aria_valuetext=value,
-            autocomplete="off",
-        ),
-        tag(
-            "p",
-            "Score above ",
-            tag("b", data["thresholds"][start], id="at-score"),
-            ", probability above ",
-            tag("b", data["probabilities"][start], id="at-probability"),
-            " ",
-            tag("span", "(the model's own)", id="at-own"),
-        ),
-        tag("button", "Back to the model's own", type="button", id="reset", hidden=True),
-        tag("noscript", tag("p", _WITHOUT_SCRIPTS)),
-        class_="slider",
-    )
-
-
-def _tiles(cells: Mapping[str, Sequence[str]], flagged: Sequence[str], population: int) -> Html:
-    tiles = [_tile(name, METRIC_NAMES[name], cells[name], _MEANINGS[name]) for name in METRIC_NAMES]
-    meaning = _MEANINGS["flagged"].format(n=f"{population:,}")
-    tiles.append(_tile("flagged", "Flagged", flagged, meaning))
-    live = tag("output", class_="spoken", id="spoken", for_="threshold", aria_live="polite")
-    return tag("div", tag("dl", *tiles, class_="tiles"), live)
-
-
-def _tile(name: str, title: str, words: Sequence[str], meaning: str) -> Html:
-    return tag(
-        "div",
-        tag("dt", title),
-        tag("dd", words[0], id=f"tile-{name}", class_=f"k-{name}{' range' * (' to ' in words[0])}"),
-        tag("dd", words[1], id=f"tile-{name}-interval", class_="interval"),
-        tag("dd", meaning, class_="meaning"),
-        class_="tile",
-    )
-
-
-def _numbers(rows: Rows, population: int, *, known: bool) -> Html:
-    """Every tenth threshold in figures, for those who print the page or cannot use the chart."""
-    shown = rows[:: max(len(rows) // 10, 1)]
-    lines = [
-        [
-            number(row["threshold"], _DIGITS),
-            f"{row['flagged']:,}",
-            *(
-                join([value, " ", tag("small", limits)])
-                for value, limits in _cells(row, known=known).values()
-            ),
-        ]
-        for row in shown
-    ]
-    head = ["Score above", f"Flagged of {population:,}", *METRIC_NAMES.values()]
-    caption = "Estimates with 90 % intervals at every tenth threshold"
-    figures = table(caption, head, lines, class_="scenarios")
-    return tag("details", tag("summary", "Thresholds in figures"), figures)
-
-
-_COSTS = (
-    "Enter what a false alarm costs and what a missed positive costs, in any unit; only their "
-    "ratio matters for the threshold. The answer is estimated from the same rows as the figures "
-    "above, so that small differences are chance."
-)
-_COSTS_WITHOUT_SCRIPTS = "The least cost is computed in the page, which needs scripts."
-
-
 def errors(
     rows: Sequence[Mapping[str, float]], prior: float, population: int
 ) -> dict[str, list[float]]:
@@ -328,37 +220,4 @@ def costs_section(
             for prior, rows in tables.items()
         ],
     }
-    form = tag(
-        "div",
-        _field("cost-alarm", "A false alarm costs"),
-        _field("cost-miss", "A missed positive costs"),
-        class_="fields",
-        id="cost-fields",
-        hidden=True,
-    )
-    body = [
-        tag("p", _COSTS),
-        form,
-        tag("output", id="cost-answer", for_="cost-alarm cost-miss", aria_live="polite"),
-        tag("p", "", id="cost-range"),
-        tag("button", "Move the threshold there", type="button", id="cost-use", hidden=True),
-        tag("noscript", tag("p", _COSTS_WITHOUT_SCRIPTS)),
-    ]
-    return Section("costs", "What errors cost", join(body), {"costs": data})
-
-
-def _field(name: str, label: str) -> str:
-    return tag(
-        "div",
-        tag("label", label, for_=name),
-        tag(
-            "input",
-            type="number",
-            id=name,
-            min=0,
-            step="any",
-            value="1",
-            inputmode="decimal",
-            autocomplete="off",
-        ),
-    )
+    return Section("costs", "What errors cost", fill("costs.html"), {"costs": data})
