@@ -116,11 +116,11 @@ def answers(colours: Colours) -> Any:
     rows = [
         ("before", before, most),
         ("30 answers", low, high),
-        ("100 answers", 200 * count.low if count.low <= 1 else count.low, count.high),
+        ("100 answers", count.low, count.high),
         ("200 answers", true, true),
     ]
-    figure, axis = plt.subplots(figsize=(5, 2.5))
-    axis.axvline(true, color=colours.positive, linewidth=1.5, linestyle="--")
+    figure, axis = plt.subplots(figsize=(3.7, 2.6))
+    axis.plot([true] * 2, [-0.5, 3.6], color=colours.positive, linewidth=1.5, linestyle="--")
     for place, (name, start, end) in enumerate(rows):
         start, end = int(start), int(end)
         axis.plot(
@@ -132,6 +132,7 @@ def answers(colours: Colours) -> Any:
         axis.text(-4, place, name, va="center", ha="right", fontsize=11.5)
     axis.text(true, -0.75, f"truth: {true}", color=colours.positive, ha="center", fontsize=11)
     axis.set_xlim(0, 200)
+    axis.set_xticks([0, 50, 100, 150, 200])
     axis.set_ylim(3.6, -1.1)
     axis.set_yticks([])
     axis.set_xlabel("positive among the first 200 of the list", fontsize=11)
@@ -153,11 +154,13 @@ def hidden(colours: Colours) -> Any:
     axis.plot(100 * q, 100 * a, color=colours.positive, linewidth=2, linestyle="--")
     axis.plot(100 * q, 100 * law(0.5), color=colours.line, linewidth=2)
     axis.plot(100 * q, 100 * q, color=colours.quiet, linewidth=1, linestyle=":")
-    axis.text(20, 93, "labelled positives", color=colours.positive, fontsize=11.5, ha="left")
-    axis.text(52, 46, "hidden positives,\nmost likely", color=colours.line, fontsize=11.5, va="top")
-    axis.text(
-        64, 52, "if they look like\nany other row", color=colours.quiet, fontsize=11, va="top"
-    )
+    for height, words, colour in (
+        (47, "labelled positives", colours.positive),
+        (33, "hidden ones: about here,", colours.line),
+        (24, "somewhere in the band", colours.line),
+        (10, "any other row", colours.quiet),
+    ):
+        axis.text(99, height, words, color=colour, fontsize=11.5, ha="right")
     axis.set_xlabel("first … % of the list", fontsize=11.5)
     axis.set_ylabel("% of them in it", fontsize=11.5)
     axis.set_xlim(0, 100)
