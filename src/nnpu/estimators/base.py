@@ -236,8 +236,9 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         """
         from nnpu.estimators.explain import contributions
 
-        how = {"n_orders": n_orders, "random_state": random_state}
-        return contributions(self, X, background=background, **how)
+        return contributions(
+            self, X, background=background, n_orders=n_orders, random_state=random_state
+        )
 
     def score(self, X: Any, y: Any) -> float:
         """Return the PU accuracy under ``prior_`` from PU labels `y`: no true label is needed.

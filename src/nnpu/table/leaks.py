@@ -67,7 +67,10 @@ def leaking_columns(
     if plan.has_images:
         return []
     owners = column_owners(plan, features.shape[1])
-    found = [owners[index] for index in leaks(features, codes)]
+    first = plan.n_dense if sparse.issparse(features) and len(owners) == len(plan.raw_names) else 0
+    found = [owners[index] for index in leaks(features[:, first:], codes) + first]
+    if first:  # numbers and codes before words
+        found += [owners[index] for index in leaks(features[:, :first].toarray(), codes)]
     names = list(dict.fromkeys(found))
     if names:
         shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")

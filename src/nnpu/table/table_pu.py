@@ -39,6 +39,7 @@ from nnpu.table.named_models import (
     name_drivers,
     prepared,
     takes_raw,
+    takes_words,
     trains_in_epochs,
 )
 from nnpu.table.reading import (
@@ -414,6 +415,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         self.columns_ = self._plan(batch, np.arange(batch.n_rows), unused)
         features = features_for(self._classifier(codes), self.columns_, batch)
         leaking_columns(self.columns_, features, codes, batch, self.sampling)
+        features = self.columns_.as_one_matrix(features)[0]
         return table_prior(features, codes, groups, self.sampling, self.random_state)
 
     def plan_columns(self, table: Any, s: Any = None) -> ColumnPlan:
@@ -926,6 +928,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         uses = {self.groups: "it says which rows belong together", self.time: "it orders the rows"}
         names: dict[str, Any] = {"label": self.label_, "id_name": self.id, "images": self.images}
         used = {name: use for name, use in uses.items() if name is not None}
+        names["words"] = takes_words(self.model) and not self._labelled_by()
         return fit_columns(batch, rows, drop=self.drop, used=used | dict(unused), **names)
 
     def _groups(
@@ -961,6 +964,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             verbose=self.verbose,
             s=codes,
             categories=self.columns_.raw_categories,
+            n_dense=self.columns_.n_dense,
             images=self.columns_.has_images,
         )
 
