@@ -26,6 +26,7 @@ __all__ = [
     "Examples",
     "Explained",
     "column_features",
+    "columns_that_differ",
     "explain_aside",
     "explain_rows",
     "reasons_of",
@@ -179,18 +180,35 @@ def _suspects(model: TablePU, features: Any, codes: NDArray[np.int8]) -> tuple[s
     p, u = np.flatnonzero(codes == 1), np.flatnonzero(codes == 0)
     n = min(max(round(found.hidden.share.value * len(u)), _LIKELY), len(u))
     u = u[np.argsort(-found.scores[u], kind="stable")[:n]]
-    words = set(model.columns_.raw_categories) if takes_raw(model.classifier_) else set()
+    return columns_that_differ(model, features, p, u)
+
+
+def columns_that_differ(
+    model: TablePU, features: Any, some: NDArray[np.intp], others: NDArray[np.intp]
+) -> tuple[str, ...]:
+    """Return the columns in which some rows differ most from others, with the direction.
+
+    Parameters
+    ----------
+    model : TablePU
+        Fitted.
+    features : array or CSR matrix
+        As the classifier takes them; of words nothing is said.
+    some, others : ndarray of int
+        The rows.
+    """
     groups = column_features(model)
     if sparse.issparse(features):  # numbers and codes, not the words beside them
         n_dense = model.columns_.n_dense
         features = features[:, :n_dense].toarray()
         groups = {name: group for name, group in groups.items() if group[0] < n_dense}
+    words = set(model.columns_.raw_categories) if takes_raw(model.classifier_) else set()
     differ = {}
     for name, group in groups.items():
-        each = [_difference(features[p, j], features[u, j], j in words) for j in group]
+        each = [_difference(features[some, j], features[others, j], j in words) for j in group]
         differ[name] = max(each, key=lambda one: abs(one[0]))
     # Twice the standard error of a rank statistic of samples of these sizes, and something to see.
-    least = max(_VISIBLE, 2 * np.sqrt((len(p) + n) / (3 * len(p) * n)))
+    least = max(_VISIBLE, 2 * np.sqrt((1 / len(some) + 1 / len(others)) / 3))
     names = [name for name in differ if abs(differ[name][0]) > least]
     names.sort(key=lambda name: -abs(differ[name][0]))
     return tuple(f"{name} ({differ[name][1]})" for name in names[:_NAMED])
