@@ -111,9 +111,9 @@ class PlainList:
     @classmethod
     def from_json(cls, plain: dict[str, Any]) -> PlainList:
         """Return what `to_json` described; ValueError or the like if it cannot be."""
-        counts = {name: int(plain[name]) for name in ("first", "shared", "flagged")}
+        counts: dict[str, Any] = {n: int(plain[n]) for n in ("first", "shared", "flagged")}
         names = "reached", "plain_reached", "auc", "plain_auc", "error"
-        shares = {name: float(plain[name]) for name in names}
+        shares: dict[str, Any] = {name: float(plain[name]) for name in names}
         if not all(np.isfinite(share) for share in shares.values()):
             raise ValueError("the comparison with a plain classifier must hold finite numbers")
         kinds = tuple(str(kind) for kind in plain["kinds"])
@@ -214,25 +214,26 @@ def compare_lists(
     (2, 1, 0.5, 1.0)
     """
     p, u = np.flatnonzero(s == 1), np.flatnonzero(s == 0)
-    if not (np.isfinite(plain).all() and p.size and u.size > 1) or np.ptp(plain) == 0:
+    mine, its = np.asarray(scores, np.float64), np.asarray(plain, np.float64)
+    if not (np.isfinite(its).all() and p.size and u.size > 1) or np.ptp(its) == 0:
         return None
     n = min(_FIRST, len(u) // 2)
     tops, within = [], []
-    for values in (scores, plain):
+    for values in (mine, its):
         order = u[np.argsort(-values[u], kind="stable")]
         tops.append(order[:n])
         within.append(values[p] > values[order[n - 1]])
-    mine, its = (np.setdiff1d(one, other) for one, other in (tops, tops[::-1]))
+    only, others = (np.setdiff1d(one, other) for one, other in (tops, tops[::-1]))
     apart = float(np.sum(within[0] != within[1]))  # McNemar's test is of these rows alone
-    named = kinds(mine, its) if kinds is not None and len(mine) >= _SHOWN else ()
+    named = kinds(only, others) if kinds is not None and len(only) >= _SHOWN else ()
     return PlainList(
         first=n,
-        shared=n - len(mine),
+        shared=n - len(only),
         flagged=int(flagged[u].sum()),
         reached=float(within[0].mean()),
         plain_reached=float(within[1].mean()),
-        auc=auc(scores[p], scores[u]),
-        plain_auc=auc(plain[p], plain[u]),
+        auc=auc(mine[p], mine[u]),
+        plain_auc=auc(its[p], its[u]),
         error=float(np.sqrt(apart) / len(p)),
         kinds=tuple(named),
         fitted_to=fitted_to,

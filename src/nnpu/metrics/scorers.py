@@ -52,9 +52,12 @@ class PUScorer:
             prior = possible_prior(prior, labels, sampling=sampling)
         score = METRICS[self.metric](labels, values, prior=prior, sampling=sampling)
         if not 0 <= score <= 1 and self.metric != "lee_liu_score":
-            ends = interval(self.metric, labels, values, prior=prior, sampling=sampling)
-            told = contradiction(self.metric, score, *ends)
-            warnings.warn(f"scoring={self.metric!r}: {told}", UserWarning, stacklevel=2)
+            low, high = interval(self.metric, labels, values, prior=prior, sampling=sampling)
+            told = contradiction(self.metric, score, low, high)
+            if self.metric == "pu_zero_one_risk":  # 1 − accuracy, which has the words
+                told = contradiction("pu_accuracy", 1 - score, 1 - high, 1 - low)
+            if told:
+                warnings.warn(f"scoring={self.metric!r}: {told}", UserWarning, stacklevel=2)
         return -score if self.metric == "pu_zero_one_risk" else score
 
     def _prior(self, estimator: Any) -> float:
@@ -95,7 +98,7 @@ def make_pu_scorer(
     >>> from sklearn.model_selection import cross_val_score
     >>> X = np.r_[np.linspace(2, 4, 20), np.linspace(-3, 4, 80)][:, None]
     >>> s = np.repeat([1, 0], [20, 80])
-    >>> scorer = make_pu_scorer("pu_roc_auc", prior=0.3)
+    >>> scorer = make_pu_scorer("pu_recall", prior=0.3)
     >>> cross_val_score(LogisticRegression(), X, s, scoring=scorer, cv=2).shape
     (2,)
     """

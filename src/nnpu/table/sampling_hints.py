@@ -47,8 +47,8 @@ def hint_at_two_samples(
     warnings.warn(
         f"{twins:,} of the {n_p:,} labelled rows stand among the unlabelled ones too, cell by "
         "cell. In a single sample a row is either labelled or not. If the labelled rows were added "
-        "to a list of the whole population, these are two samples: sampling='two-sample' (--sampling "
-        "two-sample); if they are copies, remove the unlabelled ones.",
+        "to a list of the whole population, these are two samples: sampling='two-sample' "
+        "(--sampling two-sample); if they are copies, remove the unlabelled ones.",
         UserWarning,
         stacklevel=3,
     )

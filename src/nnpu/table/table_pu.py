@@ -313,7 +313,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         batch, lines = stacked(u, p)
         for line in lines:
             warnings.warn(f"Columns {line}.", UserWarning, stacklevel=2)
-        codes = np.repeat(np.int8([0, 1]), [u.n_rows, p.n_rows])
+        codes = np.repeat(np.array([0, 1], dtype=np.int8), [u.n_rows, p.n_rows])
         ids = {name for name in batch.columns if is_id(name, u.columns[name])}
         if same := labelled_twins(batch, codes, {self.id, *ids}):
             warnings.warn(
