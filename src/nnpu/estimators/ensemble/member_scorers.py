@@ -43,6 +43,7 @@ class View:
 
     x: Any  # (n, d) float32 with NaN, or CSR
     design: Dense | None  # None for sparse rows
+    words: Any = None  # CSR: the other columns of rows that are numbers beside words
 
     @cached_property
     def dense(self) -> NDArray[np.float32]:
@@ -51,12 +52,18 @@ class View:
             raise TypeError("sparse rows have no dense form")
         return self.design.transform(self.x)
 
+    @property
+    def sparse(self) -> Any:
+        """What members for sparse rows take: the words beside numbers, or all columns."""
+        return self.x if self.words is None else self.words
+
     def __len__(self) -> int:
         return int(self.x.shape[0])
 
     def take(self, index: NDArray[np.intp]) -> View:
         """Return some rows."""
-        part = View(self.x[index], self.design)
+        words = None if self.words is None else self.words[index]
+        part = View(self.x[index], self.design, words)
         if "dense" in self.__dict__:
             part.__dict__["dense"] = self.dense[index]
         return part
@@ -174,7 +181,7 @@ class SparseScorer:
 
     def scores(self, view: View) -> NDArray[np.float64]:
         """Return w·x + b."""
-        return np.asarray(view.x @ self.weights, dtype=np.float64) + float(self.intercept[0])
+        return np.asarray(view.sparse @ self.weights, dtype=np.float64) + float(self.intercept[0])
 
     def arrays(self) -> Arrays:
         """Its own."""
