@@ -49,10 +49,10 @@ if TYPE_CHECKING:
     from nnpu.estimators.labels import Labels
     from nnpu.review import KnownRows
 
-__all__ = ["EnsemblePU"]
+__all__ = ["SURE", "EnsemblePU"]
 
 _OWNER = "EnsemblePU"
-_SURE = 1e-9  # probabilities nearer to 0 or 1 count as this
+SURE = 1e-9  # probabilities nearer to 0 or 1 count as this
 
 
 class EnsemblePU(BasePUClassifier):
@@ -378,7 +378,7 @@ class EnsemblePU(BasePUClassifier):
                 first._calibrations, first._weights = calibrations, weights
                 first._names = [trial.member.name for trial in used]
             by_member = calibrations[:, :1] * scores[:, here] + calibrations[:, 1:]
-            found[here] = logit(np.clip(weights @ expit(by_member), _SURE, 1 - _SURE))
+            found[here] = logit(np.clip(weights @ expit(by_member), SURE, 1 - SURE))
         inside = np.flatnonzero((codes >= 0) | (self.sampling == "one-sample"))[folds.held_out]
         scores, fold = np.full(len(codes), np.nan), np.full(len(codes), -1, dtype=np.intp)
         scores[inside] = align(found, part, s, log_odds[s == 0] - self._cut)
@@ -391,7 +391,7 @@ class EnsemblePU(BasePUClassifier):
     def _mixed(self, log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the log-odds of the weighted mean of the posteriors, shape (n_members, n)."""
         mean = self._weights @ expit(log_odds)
-        return np.asarray(logit(np.clip(mean, _SURE, 1 - _SURE)))
+        return np.asarray(logit(np.clip(mean, SURE, 1 - SURE)))
 
     def _finish(self, log_odds: NDArray[np.float64], s: NDArray[np.int8]) -> None:
         """Calibrate the mixture and let scores be 0 at the cut; say so if nothing was learned."""
