@@ -94,16 +94,12 @@ class Forest:
 
     @classmethod
     def from_sklearn(cls, trees: Sequence[Any]) -> Forest:
-        """Return the forest of scikit-learn's trees of two classes.
-
-        The sum over its trees is the mean share of the second class.
-        """
+        """Return the forest of scikit-learn's regression trees; its scores are their mean."""
         parts, first = [], 0
         for one in trees:
             tree = one.tree_
             n, leaf = tree.node_count, tree.children_left < 0
             node = first + np.arange(n)
-            share = tree.value[:, 0, 1] / tree.value[:, 0, :].sum(axis=1)
             parts.append(
                 {
                     "roots": np.array([first]),
@@ -113,7 +109,7 @@ class Forest:
                     "left": np.where(leaf, node, first + tree.children_left),
                     "right": np.where(leaf, node, first + tree.children_right),
                     "nan_left": tree.missing_go_to_left,
-                    "value": np.where(leaf, share / len(trees), 0.0),
+                    "value": np.where(leaf, tree.value[:, 0, 0] / len(trees), 0.0),
                 }
             )
             first += n

@@ -39,7 +39,7 @@ from nnpu.estimators.ensemble.task import Task
 from nnpu.estimators.ensemble.trials import Folds, Trial, make_folds, refit, try_member
 from nnpu.estimators.ensemble.weights import calibrated, find_cut, find_weights, p_against_u
 from nnpu.estimators.out_of_fold import MOST_ROWS, OutOfFold, align
-from nnpu.estimators.threads import count_jobs, in_threads
+from nnpu.estimators.threads import count_jobs, in_threads, one_blas_thread
 from nnpu.parameters import InputError, ParameterError, check_choice, check_count, shown
 from nnpu.terminal import status
 
@@ -165,7 +165,9 @@ class EnsemblePU(BasePUClassifier):
         """
         self._answers = answers
         try:
-            return super().fit(X, y, groups=groups)
+            # Matrices are small here: a second thread would mostly wait, and take its core.
+            with one_blas_thread():
+                return super().fit(X, y, groups=groups)
         finally:
             self._answers = None
 
