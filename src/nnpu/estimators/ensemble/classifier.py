@@ -46,7 +46,7 @@ from nnpu.estimators.ensemble.weights import (
     p_against_u,
 )
 from nnpu.estimators.out_of_fold import MOST_ROWS, OutOfFold, align
-from nnpu.estimators.threads import count_jobs, in_threads
+from nnpu.estimators.threads import count_jobs, in_threads, one_blas_thread
 from nnpu.parameters import InputError, ParameterError, check_choice, check_count, shown
 from nnpu.terminal import status
 
@@ -56,10 +56,10 @@ if TYPE_CHECKING:
     from nnpu.estimators.labels import Labels
     from nnpu.review import KnownRows
 
-__all__ = ["EnsemblePU"]
+__all__ = ["SURE", "EnsemblePU"]
 
 _OWNER = "EnsemblePU"
-_SURE = 1e-9  # probabilities nearer to 0 or 1 count as this
+SURE = 1e-9  # probabilities nearer to 0 or 1 count as this
 
 
 class EnsemblePU(BasePUClassifier):
@@ -179,7 +179,9 @@ class EnsemblePU(BasePUClassifier):
         """
         self._answers = answers
         try:
-            return super().fit(X, y, groups=groups)
+            # Matrices are small here: a second thread would mostly wait, and take its core.
+            with one_blas_thread():
+                return super().fit(X, y, groups=groups)
         finally:
             self._answers = None
 
@@ -510,4 +512,4 @@ class EnsemblePU(BasePUClassifier):
 def _mean(log_odds: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the log-odds of the weighted mean of posteriors."""
     mean = weights @ expit(log_odds)
-    return np.asarray(logit(np.clip(mean, _SURE, 1 - _SURE)))
+    return np.asarray(logit(np.clip(mean, SURE, 1 - SURE)))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "FAR",
     "Columns",
     "Levels",
     "check_matrix",
@@ -30,7 +31,7 @@ __all__ = [
     "usable",
 ]
 
-_FAR = 1e30  # a value farther out than this many times the spread counts as this far
+FAR = 1e30  # a value farther out than this many times the spread counts as this far
 _FAR_APART = 1e6  # a sparse column this many times the usual size is brought down to it
 _ENOUGH = 100_000  # rows that the spread of a column is taken from
 MOST_CODES = 1 << 16  # categories of a column that are told apart
@@ -90,14 +91,14 @@ class Columns:
             scaled = sp.csr_array(X, dtype=np.float64, copy=True)
             scaled.sum_duplicates()
             scaled.data /= self.spread[scaled.indices]
-            np.clip(scaled.data, -_FAR, _FAR, out=scaled.data)
+            np.clip(scaled.data, -FAR, FAR, out=scaled.data)
             return scaled.astype(np.float32)
         out = np.empty(X.shape, dtype=np.float32)
         for start in range(0, len(X), 1 << 16):  # a block at a time: no copy in float64
             block = (
                 np.asarray(X[start : start + (1 << 16)], np.float64) - self.centre
             ) / self.spread
-            out[start : start + (1 << 16)] = np.clip(block, -_FAR, _FAR)
+            out[start : start + (1 << 16)] = np.clip(block, -FAR, FAR)
         return out
 
     def parts(self, X: Any, n_dense: int) -> tuple[Any, Any]:

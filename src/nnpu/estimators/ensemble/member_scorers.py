@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from nnpu.estimators.forest import Forest
 
 __all__ = [
+    "SURE_SHARE",
     "BoostedScorer",
     "ForestScorer",
     "KernelScorer",
@@ -34,7 +35,7 @@ __all__ = [
 
 Arrays = dict[str, "NDArray[Any]"]
 _BLOCK = 1 << 12  # rows that are expanded at a time: near the size of a cache
-_SURE = 1e-4  # a share of trees nearer to 0 or 1 counts as this
+SURE_SHARE = 1e-4  # a share of trees nearer to 0 or 1 counts as this
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ class ForestScorer:
 
     def scores(self, view: View) -> NDArray[np.float64]:
         """Return the log-odds, cut off where the trees are all but sure."""
-        share = np.clip(self.forest.scores(view.x, n_threads=1), _SURE, 1 - _SURE)
+        share = np.clip(self.forest.scores(view.x, n_threads=1), SURE_SHARE, 1 - SURE_SHARE)
         odds: NDArray[np.float64] = logit(share)
         return odds
 
