@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test light slow torture fuzz audit oldest newest python coverage release lint types docs check format clean
+.PHONY: demo test light slow torture engines fuzz audit oldest newest python coverage release lint types docs check format clean
 
 demo: .venv/ready  ## the main job on the bundled table, then the paper's curves on digits
 	$(BIN)/nnpu demo --out nnpu-demo
@@ -31,6 +31,12 @@ torture: .venv/ready  ## 200 SIGKILLs, 18 faults of two processes, thousands of 
 MINUTES ?= 10
 fuzz: .venv-fuzz/ready  ## coverage-guided fuzzing of the readers: MINUTES of each of six targets
 	.venv-fuzz/bin/python benchmarks/fuzz.py --minutes $(MINUTES)
+
+engines: .venv-engines/ready  ## the examples on Spark (needs Java 17) and Ray, each checked without the engine
+	rm -rf $${TMPDIR:-/tmp}/nnpu-engines
+	set -e; for example in spark_score ray_score spark_train ray_train; do \
+	    PYSPARK_PYTHON=$(CURDIR)/.venv-engines/bin/python RAY_USAGE_STATS_ENABLED=0 \
+	    .venv-engines/bin/python examples/engines/$$example.py; done
 
 audit: .venv-audit/ready  ## known vulnerabilities of the pinned versions; needs the network
 	.venv-audit/bin/pip-audit --strict --no-deps --disable-pip -r constraints.txt
@@ -92,6 +98,13 @@ format: .venv/ready
 .venv-fuzz/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-fuzz
 	.venv-fuzz/bin/pip install --quiet --editable '.[torch]' atheris==3.0.0
+	touch $@
+
+# pyspark does not take pandas 3 yet.
+.venv-engines/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-engines
+	grep -v '^pandas==' constraints.txt > .venv-engines/constraints.txt
+	PIP_CONSTRAINT=.venv-engines/constraints.txt .venv-engines/bin/pip install --quiet --editable . pandas==2.3.3 pyspark 'ray[data]'
 	touch $@
 
 .venv-audit/ready:

@@ -194,6 +194,7 @@ def test_scorer_negates_the_risk_and_reads_the_estimators_prior():
     assert scorer(recoded, x[:, None], 2 * s - 1) == pytest.approx(expected)
 
 
+@pytest.mark.filterwarnings("ignore:scoring=.*impossible")  # labels were not given at random
 @pytest.mark.parametrize("name", sorted(metrics.METRICS))
 def test_a_scorer_takes_a_fold_with_more_labels_than_the_estimators_prior_allows(name):
     """Half of the rows are labelled, prior_ is 0.3: the error named a parameter nobody gave."""

@@ -8,9 +8,10 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 import nnpu
-from nnpu import LinearPU, cli
+from nnpu import EnsemblePU, LinearPU, cli
 from nnpu.data.streams import read_rows
 from nnpu.table.named_models import features_for
 
@@ -59,7 +60,7 @@ def fitted(table):
     return fit
 
 
-@pytest.mark.parametrize("name", ["linear", "trees", "network"])
+@pytest.mark.parametrize("name", ["ensemble", "linear", "trees", "network"])
 def test_the_graph_of_a_folder_scores_the_rows_of_a_table(name, fitted, table, tmp_path, capsys):
     folder, out = fitted(name), tmp_path / "new" / "model.onnx"
     capsys.readouterr()
@@ -69,13 +70,19 @@ def test_the_graph_of_a_folder_scores_the_rows_of_a_table(name, fitted, table, t
     width = classifier.n_features_in_
     assert said == {"out": str(out), "model": type(classifier).__name__, "features": width}
     rows = features_for(classifier, model.columns_, read_rows(table))
-    rows = np.asarray(rows, dtype=np.float32)
+    rows = np.asarray(rows, dtype=np.float64 if name == "ensemble" else np.float32)
     graph = onnx.load(out)
     score, probability, _ = reference.ReferenceEvaluator(graph).run(None, {"features": rows})
     np.testing.assert_allclose(score, classifier.decision_function(rows), rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(probability, classifier.predict_proba(rows)[:, 1], atol=1e-4)
     told = {entry.key: entry.value for entry in graph.metadata_props}
     assert json.loads(told["nnpu.columns"]) == json.loads(json.dumps(model.columns_.to_json()))
+
+
+def test_what_stays_in_python_is_said(fitted, tmp_path, capsys):
+    assert main("export", fitted("linear"), "--out", tmp_path / "m.onnx") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "stays in Python: nnpu.load(MODEL).transform(table) gives them" in said
 
 
 def test_a_bare_classifier_is_exported_without_columns(tmp_path, capsys):
@@ -101,13 +108,14 @@ def refused(capsys, *arguments):
 
 
 def test_a_model_that_has_no_graph_is_one_line_and_nothing_is_written(
-    fitted, tmp_path, capsys, monkeypatch
+    tmp_path, capsys, monkeypatch
 ):
     monkeypatch.setitem(sys.modules, "onnx", None)  # that would not help
+    X = sp.random_array((60, 30), density=0.2, rng=np.random.default_rng(0), format="csr")
+    clf = EnsemblePU(0.4, members=["linear"], n_folds=2).fit(X, np.arange(60) % 3 == 0)
     out = tmp_path / "model.onnx"
-    said = refused(capsys, fitted("ensemble"), "--out", out)
-    assert "EnsemblePU cannot be written as ONNX" in said
-    assert "nnpu fit --model linear, trees or network" in said
+    said = refused(capsys, clf.save(tmp_path / "sparse"), "--out", out)
+    assert "EnsemblePU cannot be written as ONNX: it was fitted to sparse rows or words" in said
     assert not out.exists()
 
 

@@ -124,10 +124,10 @@ def test_many_rows_get_the_scores_of_the_walk(table, kind, monkeypatch):
     x, _, y = table
     x = np.where(np.random.default_rng(1).random(x.shape) < 0.1, np.nan, x).astype(np.float32)
     if kind == "extra trees":
-        from sklearn.ensemble import ExtraTreesClassifier
+        from sklearn.ensemble import ExtraTreesRegressor
 
         x = np.nan_to_num(x)
-        forest = Forest.from_sklearn(ExtraTreesClassifier(20, random_state=0).fit(x, y).estimators_)
+        forest = Forest.from_sklearn(ExtraTreesRegressor(20, random_state=0).fit(x, y).estimators_)
     else:
         x[:, 0] = np.arange(len(x)) % 70
         data = lightgbm.Dataset(x, y == 1, categorical_feature=[0] if kind == "categories" else [])
@@ -200,28 +200,28 @@ def test_without_lightgbm_many_rows_get_the_same_scores(table, monkeypatch):
 
 
 def test_the_forest_of_extra_trees_gives_their_mean_share(table):
-    from sklearn.ensemble import ExtraTreesClassifier
+    from sklearn.ensemble import ExtraTreesRegressor
 
     x, _, y = table
     x = x.astype(np.float32)
-    model = ExtraTreesClassifier(7, min_samples_leaf=3, random_state=0).fit(x, y == 1)
+    model = ExtraTreesRegressor(7, min_samples_leaf=3, random_state=0).fit(x, 1.0 * (y == 1))
     forest = Forest.from_sklearn(model.estimators_)
-    np.testing.assert_allclose(forest.scores(x), model.predict_proba(x)[:, 1], rtol=1e-12)
+    np.testing.assert_allclose(forest.scores(x), model.predict(x), rtol=1e-12)
     assert len(stored_forest(forest.arrays(), x.shape[1]).roots) == 7
 
 
 def test_gaps_go_where_scikit_learn_sends_them(table):
     """In columns that had gaps in the fit, and in one that had none."""
-    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.ensemble import RandomForestRegressor
 
     x, _, y = table
     x = x.astype(np.float32)
     x[::9, 0] = np.nan
     x[y == 1, 1] = np.nan
-    model = RandomForestClassifier(9, random_state=0).fit(x, y == 1)
+    model = RandomForestRegressor(9, random_state=0).fit(x, 1.0 * (y == 1))
     x[::5] = np.nan
     forest = Forest.from_sklearn(model.estimators_)
-    np.testing.assert_allclose(forest.scores(x), model.predict_proba(x)[:, 1], rtol=1e-12)
+    np.testing.assert_allclose(forest.scores(x), model.predict(x), rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -272,13 +272,13 @@ def test_trees_that_are_not_apart_are_refused(kind):
 
 def test_lightgbms_predictor_gives_the_same_bits(table, monkeypatch):
     """Trees with gaps and categories, and scikit-learn's, which are deep: whatever is asked for."""
-    from sklearn.ensemble import ExtraTreesClassifier
+    from sklearn.ensemble import ExtraTreesRegressor
 
     from nnpu.estimators import forest as module
 
     x, _, y = table
     x = x.astype(np.float32)
-    extra = ExtraTreesClassifier(5, random_state=0).fit(x, y == 1)
+    extra = ExtraTreesRegressor(5, random_state=0).fit(x, 1.0 * (y == 1))
     x[:, 0] = np.arange(len(x)) % 70
     x[::9, 0] = np.nan
     x[::11, 1] = np.nan

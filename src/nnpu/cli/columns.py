@@ -15,6 +15,7 @@ from nnpu.cli._shared import (
     id_option,
     images_option,
     json_option,
+    keep_option,
     printed_warnings,
     reading_options,
     time_option,
@@ -31,6 +32,7 @@ __all__ = ["columns"]
 @click.option("--label", metavar="COLUMN", help="Label column, which is not a feature.")
 @id_option
 @drop_option
+@keep_option
 @groups_option
 @time_option
 @images_option
@@ -40,8 +42,8 @@ def columns(data: Path, label: str | None, as_json: bool, **options: Any) -> Non
     """Say what nnpu fit would do with each column of DATA.
 
     A column is a number, a category, a date, yes or no, text or an id, or it is excluded. Nothing
-    is fitted or written. Change what is done by --id, --drop, --groups and --time, or by another
-    spelling of the cells.
+    is fitted or written. Change what is done by --id, --drop, --keep, --groups and --time, or by
+    another spelling of the cells.
     """
     from nnpu.table import TablePU
     from nnpu.table._messages import column_lines

@@ -27,9 +27,10 @@ __all__ = ["export"]
 def export(model_dir: Path, out: Path, as_json: bool) -> None:
     """Write the model in MODEL_DIR as an ONNX graph, which runs without nnpu.
 
-    For linear models, trees and networks (nnpu fit --model linear, trees or network). The graph
-    takes the features and gives score, probability and prediction; it is written if its scores are
-    the model's. How columns become features is in its metadata, under nnpu.columns.
+    For the default ensemble, linear models, trees and networks, unless the ensemble was fitted to
+    words. The graph takes the features and gives score, probability and prediction; it is written
+    if its scores are the model's. How columns become features (dates, levels, spellings) stays in
+    Python: TablePU.transform. The plan is in the metadata, under nnpu.columns.
     """
     if out.suffix.lower() != ".onnx":
         raise InputError(f"{out}: a graph is written as .onnx; change --out.")
@@ -42,4 +43,11 @@ def export(model_dir: Path, out: Path, as_json: bool) -> None:
     to_onnx(classifier, None, out, columns=model.columns_.to_json() if is_table else None)
     name, width = type(classifier).__name__, classifier.n_features_in_
     found = {"out": str(out), "model": name, "features": width}
-    show(found, [f"{name} of {width:,} features: {out}"], as_json=as_json)
+    lines = [f"{name} of {width:,} features: {out}"]
+    if is_table:
+        lines.append(
+            "The graph starts at the features. What makes them of cells (dates, levels of words, "
+            "spellings, units) stays in Python: nnpu.load(MODEL).transform(table) gives them, "
+            "get_feature_names_out() their names."
+        )
+    show(found, lines, as_json=as_json)

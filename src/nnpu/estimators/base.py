@@ -21,6 +21,7 @@ from nnpu import metrics
 from nnpu.calibration import ScoreCalibration
 from nnpu.estimators import labels
 from nnpu.estimators.notebook import NotebookBox
+from nnpu.estimators.prior_search import refuse_search_over_prior
 from nnpu.parameters import ParameterError, check_prior, check_prior_range, check_sampling
 from nnpu.prior import PriorEstimate, estimate_prior
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from nnpu.estimators.labels import Labels
 
 __all__ = ["BasePUClassifier"]
+
+metrics.register_scorers()  # for scoring="pu_f1"
 
 
 class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -63,6 +66,11 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     _offset: NDArray[np.float64] | None = None  # what is subtracted from the columns of X
     _groups: NDArray[np.intp] | None = None  # of the rows, while they are fitted
     _called_by: str = ""  # the class that the user called, if it was another
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; a search over `prior` by scores under each candidate's own is refused."""
+        refuse_search_over_prior(params, type(self).__name__)
+        return super().set_params(**params)  # type: ignore[no-any-return]
 
     def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
         """Fit from labelled positives and unlabelled rows.
@@ -236,8 +244,9 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         """
         from nnpu.estimators.explain import contributions
 
-        how = {"n_orders": n_orders, "random_state": random_state}
-        return contributions(self, X, background=background, **how)
+        return contributions(
+            self, X, background=background, n_orders=n_orders, random_state=random_state
+        )
 
     def score(self, X: Any, y: Any) -> float:
         """Return the PU accuracy under ``prior_`` from PU labels `y`: no true label is needed.

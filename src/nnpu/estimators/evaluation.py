@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.estimators.base import BasePUClassifier
+    from nnpu.estimators.plain import PlainList
     from nnpu.estimators.ranking import Ranking
 
 __all__ = [
@@ -112,6 +113,8 @@ class Evaluation:
         Whether `hidden` is what a review of these rows found.
     examples : object
         Rows with their cells, those of the ranking among them, for a report; None if not kept.
+    plain : PlainList or None
+        How the list differs from that of a plain classifier; None if they were not compared.
     prior_note : str
         Why the share of positives is not that of the training; else empty.
     images : object
@@ -153,6 +156,7 @@ class Evaluation:
     names: Sequence[Any] | NDArray[Any] | None = field(default=None, repr=False)
     examples: Any = field(default=None, repr=False)
     prior_note: str = ""
+    plain: PlainList | None = field(default=None, repr=False)
 
     def top(self, n: int) -> Estimate:
         """Return the share of positives among the `n` unlabelled rows that rank highest.
@@ -212,7 +216,11 @@ class Evaluation:
         changed = ["What differs from the training rows:"] if self.drift else []
         changed += [f"  {line}" for line in self.drift]
         note = [self.prior_note] if self.prior_note else []
-        return "\n".join([*note, *self.lines(), *changed])
+        return "\n".join([*note, *self.lines(), *self.plain_lines(), *changed])
+
+    def plain_lines(self) -> list[str]:
+        """Say how the list differs from that of a plain classifier, if they were compared."""
+        return [] if self.plain is None else self.plain.lines(self.hidden.flagged)
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -268,6 +276,7 @@ class Evaluation:
             "drift": list(self.drift),
             "hidden": hidden_json(self.hidden),
             "audited": self.audited,
+            "plain": None if self.plain is None else self.plain.to_json(),
         }
 
 

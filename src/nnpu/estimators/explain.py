@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from nnpu.parameters import InputError, check_count
@@ -78,7 +79,7 @@ def importance(
     (['1', '0'], True)
     """
     check_count("n_repeats", n_repeats, "importance")
-    rows = _matrix(classifier, X)
+    rows = _matrix(classifier, X, sparse_too=groups is not None)
     codes = classifier._encode(rows, y)
     if not (codes == 1).any() or not (codes == 0).any():
         raise InputError("importance needs labelled and unlabelled rows; one of them is missing.")
@@ -89,14 +90,12 @@ def importance(
     def shuffled() -> Iterator[NDArray[Any]]:
         for columns in groups.values():
             for _ in range(n_repeats):
-                mixed = rows.copy()
-                mixed[:, columns] = rows[rng.permutation(len(rows))][:, columns]
-                yield mixed
+                yield _exchanged(rows, rows[rng.permutation(rows.shape[0])], columns)
 
     scored = _in_bulk(classifier._scores, shuffled())
     found = []
     for name in groups:
-        lost = np.zeros(len(rows))
+        lost = np.zeros(rows.shape[0])
         for _ in range(n_repeats):
             lost += whole - _auc_influence(classifier, next(scored), codes)
         value, error = _difference(lost / n_repeats, codes, classifier.sampling)
@@ -104,13 +103,37 @@ def importance(
     return sorted(found, key=lambda row: -row.value)
 
 
-def _in_bulk(
-    score: Callable[[NDArray[Any]], NDArray[Any]], parts: Iterator[NDArray[Any]]
-) -> Iterator[NDArray[Any]]:
+def _in_bulk(score: Callable[[Any], NDArray[Any]], parts: Iterator[Any]) -> Iterator[NDArray[Any]]:
     """Yield the scores of each part; small parts are scored together, which is faster."""
     for first in parts:
-        some = [first, *islice(parts, _BULK // max(len(first), 1))]
-        yield from np.split(score(np.concatenate(some)), np.cumsum([len(p) for p in some[:-1]]))
+        some = [first, *islice(parts, _BULK // max(first.shape[0], 1))]
+        ends = np.cumsum([part.shape[0] for part in some[:-1]])
+        yield from np.split(score(_stacked(some)), ends)
+
+
+def _exchanged(rows: Any, others: Any, columns: Sequence[int]) -> Any:
+    """Return the rows with some columns from others."""
+    if not sparse.issparse(rows):
+        mixed = rows.copy()
+        mixed[:, columns] = others[:, columns]
+        return mixed
+    of_others = np.zeros(rows.shape[1], dtype=bool)
+    of_others[columns] = True
+    return _only(rows, ~of_others) + _only(others, of_others)
+
+
+def _only(rows: Any, columns: NDArray[np.bool_]) -> Any:
+    """Return sparse rows without the entries of other columns; no product, for 0 · NaN is NaN."""
+    part = sparse.csr_array(rows, copy=True)
+    kept = columns[part.indices]
+    ends = np.concatenate([[0], np.cumsum(kept)])[part.indptr]
+    return sparse.csr_array((part.data[kept], part.indices[kept], ends), part.shape)
+
+
+def _stacked(parts: Sequence[Any]) -> Any:
+    if sparse.issparse(parts[0]):
+        return sparse.csr_array(sparse.vstack(parts, format="csr"))
+    return np.concatenate(parts)
 
 
 def _auc_influence(
@@ -180,6 +203,7 @@ def contributions(
     background: Any = None,
     n_orders: int = 4,
     random_state: int = 0,
+    groups: Mapping[str, Sequence[int]] | None = None,
 ) -> Contributions:
     """Divide the score of each row among the columns.
 
@@ -202,6 +226,9 @@ def contributions(
         of each row.
     random_state : int, default=0
         Decides orders and background rows.
+    groups : mapping of str to sequence of int, optional
+        Columns that count as one, by a name; each column is in one group. Rows may then be sparse.
+        Default: each column by itself.
 
     Examples
     --------
@@ -216,61 +243,70 @@ def contributions(
     True
     """
     check_count("n_orders", n_orders, "contributions")
-    rows = _matrix(classifier, X)
-    other = rows if background is None else _matrix(classifier, background)
-    names = _names(classifier, rows.shape[1])
+    sparse_too = groups is not None
+    rows = _matrix(classifier, X, sparse_too=sparse_too)
+    other = rows if background is None else _matrix(classifier, background, sparse_too=sparse_too)
+    names = _names(classifier, rows.shape[1]) if groups is None else list(groups)
+    parts = [[j] for j in range(rows.shape[1])] if groups is None else list(groups.values())
     forest = getattr(classifier, "forest_", None)
     if forest is not None:  # BoostedPU
         from nnpu.estimators.tree_paths import along_paths
 
-        return Contributions(*along_paths(forest, rows, other), names)
+        base, values = along_paths(forest, rows, other)
+        sums = [values[:, columns].sum(axis=1) for columns in parts] if sparse_too else values.T
+        return Contributions(base, np.array(sums).T, names)
 
     def score(part: NDArray[Any]) -> NDArray[np.float64]:
         return classifier._scores(part).astype(np.float64)
 
-    return Contributions(*_sampled(score, rows, other, n_orders, random_state), names)
+    return Contributions(*_sampled(score, rows, other, n_orders, random_state, parts), names)
 
 
 def _sampled(
-    score: Callable[[NDArray[Any]], NDArray[np.float64]],
-    rows: NDArray[Any],
-    background: NDArray[Any],
+    score: Callable[[Any], NDArray[np.float64]],
+    rows: Any,
+    background: Any,
     n_orders: int,
     seed: int,
+    parts: Sequence[Sequence[int]] | None = None,
 ) -> tuple[float, NDArray[np.float64]]:
     rng = np.random.default_rng(seed)
-    chosen = background[rng.integers(0, len(background), n_orders)]
-    orders = [rng.permutation(rows.shape[1]) for _ in chosen]
+    n = rows.shape[0]
+    parts = [[j] for j in range(rows.shape[1])] if parts is None else parts
+    chosen = rng.integers(0, background.shape[0], n_orders)
+    orders = [rng.permutation(len(parts)) for _ in chosen]
     paths = [
-        (start, columns)
-        for start, order in zip(chosen, orders, strict=True)
-        for columns in (order, order[::-1])
+        (start, order)
+        for start, forward in zip(chosen, orders, strict=True)
+        for order in (forward, forward[::-1])
     ]
 
-    def steps() -> Iterator[NDArray[Any]]:
-        for start, columns in paths:
-            mixed = np.broadcast_to(start, rows.shape).copy()
-            yield mixed.copy()
-            for j in columns:
-                mixed[:, j] = rows[:, j]
-                yield mixed.copy()
+    def steps() -> Iterator[Any]:
+        for start, order in paths:
+            mixed = background[np.full(n, start)]
+            yield mixed
+            for j in order:
+                mixed = _exchanged(mixed, rows, parts[j])
+                yield mixed
 
     scored = _in_bulk(score, steps())
-    values = np.zeros(rows.shape)
+    values = np.zeros((n, len(parts)))
     base = 0.0
-    for _, columns in paths:
+    for _, order in paths:
         before = next(scored)
         base += float(before[0]) / len(paths) if len(before) else 0.0
-        for j in columns:
+        for j in order:
             after = next(scored)
             values[:, j] += (after - before) / len(paths)
             before = after
     return base, values
 
 
-def _matrix(classifier: BasePUClassifier, X: Any) -> NDArray[Any]:
+def _matrix(classifier: BasePUClassifier, X: Any, *, sparse_too: bool = False) -> Any:
     check_is_fitted(classifier)
     rows = classifier._validate(X)
+    if sparse_too and sparse.issparse(rows):
+        return sparse.csr_array(rows)
     if not isinstance(rows, np.ndarray) or rows.ndim != 2:
         raise InputError(
             "Only the columns of a dense table can be explained. Got "

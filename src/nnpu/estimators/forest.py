@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Forest"]
 
 _MANY = 1 << 19  # rows times trees from which more than a walk is worth its start
+_TOGETHER = 1 << 13  # rows times trees that are walked at a time: near the size of a cache
 _MAKING = threading.Lock()  # they are made once, not in each thread
 TYPES = {
     "roots": np.int32,
@@ -94,16 +95,12 @@ class Forest:
 
     @classmethod
     def from_sklearn(cls, trees: Sequence[Any]) -> Forest:
-        """Return the forest of scikit-learn's trees of two classes.
-
-        The sum over its trees is the mean share of the second class.
-        """
+        """Return the forest of scikit-learn's regression trees; its scores are their mean."""
         parts, first = [], 0
         for one in trees:
             tree = one.tree_
             n, leaf = tree.node_count, tree.children_left < 0
             node = first + np.arange(n)
-            share = tree.value[:, 0, 1] / tree.value[:, 0, :].sum(axis=1)
             parts.append(
                 {
                     "roots": np.array([first]),
@@ -113,7 +110,7 @@ class Forest:
                     "left": np.where(leaf, node, first + tree.children_left),
                     "right": np.where(leaf, node, first + tree.children_right),
                     "nan_left": tree.missing_go_to_left,
-                    "value": np.where(leaf, share / len(trees), 0.0),
+                    "value": np.where(leaf, tree.value[:, 0, 0] / len(trees), 0.0),
                 }
             )
             first += n
@@ -187,21 +184,18 @@ class Forest:
             dense = _dense(block)
             missing = bool(np.isnan(dense).any())
             so_far = np.zeros(len(dense))
+            together = max(1, _TOGETHER // max(1, len(dense)))  # trees: a call costs its start
             for stage in range(stages):
-                for tree in range(stage * step, min((stage + 1) * step, len(depths))):
-                    leaves = self._leaves(dense, self.roots[tree], depths[tree], missing)
-                    so_far += self.value[leaves]
+                end = min((stage + 1) * step, len(depths))
+                for first in range(stage * step, end, together):
+                    trees = slice(first, min(first + together, end))
+                    node = np.repeat(self.roots[trees, None], len(dense), axis=1)  # (trees, n)
+                    for _ in range(max(depths[trees])):
+                        node = self.step(dense, node, missing=missing)
+                    for values in self.value.take(node):  # in the order of the trees
+                        so_far += values
                 total[stage, rows] = so_far
         return total
-
-    def _leaves(
-        self, X: NDArray[np.float32], root: int, depth: int, missing: bool
-    ) -> NDArray[np.int32]:
-        """Return the leaf of one tree in which each row ends."""
-        node = np.full(len(X), root, dtype=np.int32)
-        for _ in range(depth):
-            node = self.step(X, node, missing=missing)
-        return node
 
     def step(
         self, X: NDArray[np.float32], node: NDArray[np.int32], *, missing: bool = True
@@ -212,8 +206,8 @@ class Forest:
         ----------
         X : ndarray of shape (n, n_features)
             Contiguous rows.
-        node : ndarray of shape (n,)
-            Where they are.
+        node : ndarray of shape (n,) or (n_trees, n)
+            Where they are, in one tree or in several.
         missing : bool
             Whether some value may be NaN.
         """
@@ -241,17 +235,16 @@ class Forest:
 
     def depths(self) -> list[int]:
         """Return how many comparisons the deepest leaf of each tree takes."""
-        depths = []
-        for root in self.roots:
-            depth, level = 0, np.array([root])
-            while True:
-                level = level[self.left[level] != level]  # leaves go no further
-                if not level.size:
-                    break
-                depth += 1
-                level = np.concatenate([self.left[level], self.right[level]])
-            depths.append(depth)
-        return depths
+        depths = np.zeros(len(self.roots), dtype=np.int64)
+        node, tree = self.roots, np.arange(len(self.roots))
+        while True:
+            inner = self.left[node] != node  # leaves go no further
+            node, tree = node[inner], tree[inner]
+            if not node.size:
+                return depths.tolist()
+            depths[tree] += 1  # once for each tree that still has inner nodes
+            node = np.concatenate([self.left[node], self.right[node]])
+            tree = np.concatenate([tree, tree])
 
 
 def _joined(trees: Sequence[Mapping[str, NDArray[Any]]]) -> Forest:

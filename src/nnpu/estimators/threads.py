@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from threadpoolctl import ThreadpoolController
 
-__all__ = ["count_jobs", "in_threads"]
+__all__ = ["count_jobs", "in_threads", "one_blas_thread"]
 
 _BLOCK = 1 << 11  # rows of a block: near the size of a cache
 _LEAST = 1 << 8  # rows that are worth a thread
@@ -40,8 +41,22 @@ def in_threads(function: Callable[[Any], Any], X: Any, n_jobs: int) -> list[Any]
     blocks = [X[start : start + size] for start in range(0, n, size)]
     if min(n_jobs, len(blocks)) < 2:
         return [function(block) for block in blocks]
-    with _libraries().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_jobs) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(n_jobs) as pool:
         return list(pool.map(function, blocks))
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Return a context in which a product of matrices takes one thread.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> with one_blas_thread():
+    ...     np.ones((2, 2)) @ np.ones(2)
+    array([2., 2.])
+    """
+    limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return limit
 
 
 def count_jobs(n_jobs: int | None) -> int:

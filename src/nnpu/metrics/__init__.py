@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         threshold_grid,
         threshold_table,
     )
-    from nnpu.metrics.scorers import SCORERS, PUScorer, make_pu_scorer
+    from nnpu.metrics.scorers import SCORERS, PUScorer, make_pu_scorer, register_scorers
 
 __all__ = [
     "METRICS",
@@ -56,6 +56,7 @@ __all__ = [
     "pu_recall",
     "pu_roc_auc",
     "pu_zero_one_risk",
+    "register_scorers",
     "reliability_table",
     "score_table",
     "threshold_grid",
@@ -68,6 +69,6 @@ __getattr__ = lazy_names(
     "pu_precision pu_recall pu_roc_auc pu_zero_one_risk",
     intervals="contradiction interval",
     propensity="PropensityMetrics propensity_metrics propensity_weights",
-    scorers="PUScorer SCORERS make_pu_scorer",
+    scorers="PUScorer SCORERS make_pu_scorer register_scorers",
     score_tables="reliability_table score_table possible_prior threshold_grid threshold_table",
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -9,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nnpu.metrics.estimates import METRICS
+from nnpu.metrics.intervals import contradiction, interval
 from nnpu.metrics.score_tables import possible_prior
 from nnpu.parameters import ParameterError, Sampling, check_choice, check_prior, check_sampling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["SCORERS", "PUScorer", "make_pu_scorer"]
+__all__ = ["SCORERS", "PUScorer", "make_pu_scorer", "register_scorers"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,13 @@ class PUScorer:
         if self.prior is None:  # that of the training: a fold may have more labels than it allows
             prior = possible_prior(prior, labels, sampling=sampling)
         score = METRICS[self.metric](labels, values, prior=prior, sampling=sampling)
+        if not 0 <= score <= 1 and self.metric != "lee_liu_score":
+            low, high = interval(self.metric, labels, values, prior=prior, sampling=sampling)
+            told = contradiction(self.metric, score, low, high)
+            if self.metric == "pu_zero_one_risk":  # 1 − accuracy, which has the words
+                told = contradiction("pu_accuracy", 1 - score, 1 - high, 1 - low)
+            if told:
+                warnings.warn(f"scoring={self.metric!r}: {told}", UserWarning, stacklevel=2)
         return -score if self.metric == "pu_zero_one_risk" else score
 
     def _prior(self, estimator: Any) -> float:
@@ -88,7 +98,7 @@ def make_pu_scorer(
     >>> from sklearn.model_selection import cross_val_score
     >>> X = np.r_[np.linspace(2, 4, 20), np.linspace(-3, 4, 80)][:, None]
     >>> s = np.repeat([1, 0], [20, 80])
-    >>> scorer = make_pu_scorer("pu_roc_auc", prior=0.3)
+    >>> scorer = make_pu_scorer("pu_recall", prior=0.3)
     >>> cross_val_score(LogisticRegression(), X, s, scoring=scorer, cv=2).shape
     (2,)
     """
@@ -103,6 +113,38 @@ def make_pu_scorer(
 
 #: A scorer of each metric that takes prior and sampling from the estimator.
 SCORERS: Mapping[str, PUScorer] = MappingProxyType({name: PUScorer(name) for name in METRICS})
+
+
+def register_scorers() -> None:
+    """Let scikit-learn take the names of the metrics: ``scoring="pu_f1"``.
+
+    It is called when the first classifier of this package is imported. scikit-learn has no public
+    way to add a name; where its private one has changed, `SCORERS` and `make_pu_scorer` still work.
+
+    Examples
+    --------
+    >>> from sklearn.metrics import get_scorer
+    >>> register_scorers()
+    >>> get_scorer("pu_f1")
+    PUScorer(metric='pu_f1', prior=None, sampling=None)
+    """
+    try:
+        from sklearn.metrics._scorer import _SCORERS
+    except ImportError:
+        return
+    known: Any = _SCORERS
+    if not isinstance(known, dict) or all(name in known for name in SCORERS):
+        return
+    known |= {name: scorer for name, scorer in SCORERS.items() if name not in known}
+    # What was imported before has a list of the names that it takes.
+    modules = [m for name, m in list(sys.modules.items()) if name.startswith("sklearn.")]
+    for thing in [thing for module in modules for thing in list(vars(module).values())]:
+        for attribute in ("_skl_parameter_constraints", "_parameter_constraints"):
+            constraints = getattr(thing, "__dict__", {}).get(attribute)
+            of_scoring = constraints.get("scoring") if isinstance(constraints, dict) else None
+            for one in of_scoring if isinstance(of_scoring, list) else ():
+                if isinstance(names := getattr(one, "options", None), set) and "roc_auc" in names:
+                    names.update(SCORERS)
 
 
 def _scores(estimator: Any, X: Any) -> Any:

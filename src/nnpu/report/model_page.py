@@ -188,7 +188,7 @@ def model_page(
     if found is not None and not leaks:
         sizes = list_sizes(found.hidden)
         sections.append(hidden_section(found.hidden, sizes, audited=found.audited))
-        compared: list[str] = getattr(found, "plain_lines", list)()
+        compared: list[str] = found.plain_lines()
         if compared:
             sections.append(plain_section(compared))
     if drift:

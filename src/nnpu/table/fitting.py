@@ -88,10 +88,12 @@ def fit_classifier(
     elif not plan.has_images:
         from nnpu.table.label_check import check_labels, label_line
 
+        rows, origin = plan.as_one_matrix(features[fitted])
+        owners = column_owners(plan, features.shape[1])
         classifier.scar_test_ = check_labels(
-            features[fitted],
+            rows,
             codes[fitted],
-            column_owners(plan, features.shape[1]),
+            owners if origin is None else [owners[column] for column in origin],
             prior=_least(classifier),
             sampling=classifier.sampling,
             seed=0,

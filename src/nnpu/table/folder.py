@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from nnpu.estimators.base import BasePUClassifier
+    from nnpu.estimators.plain import PlainList
 
 __all__ = ["load", "load_table"]
 
@@ -139,7 +140,7 @@ def _table_model(
                 found = audited_from_json(found, answers, cut, model.label_bias)
             kept = table.get("ranking")  # the ids; folders of older versions have none
             ranking = found.ranking if kept is None else _ranking(kept)
-            model.holdout_ = replace(found, ranking=ranking)
+            model.holdout_ = replace(found, ranking=ranking, plain=_plain(table.get("plain")))
         except ParameterError as error:
             raise InputError(str(error)) from error
     return model
@@ -167,6 +168,18 @@ def _explained(plain: Any) -> Explained:
         return Explained(rows, why, tuple(str(name) for name in suspects))
     except (LookupError, TypeError, ValueError) as error:
         raise InputError(f"The stored columns cannot be understood: {error}") from error
+
+
+def _plain(kept: Any) -> PlainList | None:
+    """Return the comparison that a folder kept; folders of 0.2 have none."""
+    if kept is None:
+        return None
+    from nnpu.estimators.plain import PlainList
+
+    try:
+        return PlainList.from_json(kept)
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"The stored comparison cannot be understood: {error}") from error
 
 
 def _ranking(plain: Any) -> Ranking:

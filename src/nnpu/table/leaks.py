@@ -8,13 +8,13 @@ of U means that there are hardly any positives in U, or that the column knows th
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from nnpu.table.columns.cells import as_text, is_plain, is_string
+from nnpu.table.sampling_hints import id_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -56,7 +56,8 @@ def leaking_columns(
     """
     if (codes == 1).sum() < _FEWEST:
         return []
-    if sampling == "one-sample" and leaks(_id_numbers(plan, batch), codes).size:
+    ids = id_numbers(plan, batch)
+    if sampling == "one-sample" and ids is not None and leaks(ids[:, None], codes).size:
         warnings.warn(
             f"Labelled and unlabelled rows differ in the range of their ids ({plan.id_name!r}). If "
             "the labelled rows were collected separately, this is no single sample: "
@@ -67,7 +68,10 @@ def leaking_columns(
     if plan.has_images:
         return []
     owners = column_owners(plan, features.shape[1])
-    found = [owners[index] for index in leaks(features, codes)]
+    first = plan.n_dense if sparse.issparse(features) and len(owners) == len(plan.raw_names) else 0
+    found = [owners[index] for index in leaks(features[:, first:], codes) + first]
+    if first:  # numbers and codes before words
+        found += [owners[index] for index in leaks(features[:, :first].toarray(), codes)]
     names = list(dict.fromkeys(found))
     if names:
         shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
@@ -136,17 +140,6 @@ def _filled(cells: Any) -> NDArray[np.bool_]:
     if pa.types.is_floating(cells.type):
         there &= ~np.asarray(pc.fill_null(pc.is_nan(cells), False), dtype=bool)
     return there
-
-
-def _id_numbers(plan: ColumnPlan, batch: Batch) -> NDArray[np.float64]:
-    """Return the ids as a column of numbers, or zeros if they are none."""
-    import pyarrow as pa
-
-    ids = plan.ids(batch)
-    if ids is not None:
-        with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):  # names, dates
-            return np.asarray(ids.cast(pa.float64()).to_numpy(zero_copy_only=False))[:, None]
-    return np.zeros((batch.n_rows, 1))
 
 
 def column_owners(plan: ColumnPlan, width: int) -> list[str]:

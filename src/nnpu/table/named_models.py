@@ -25,6 +25,7 @@ __all__ = [
     "named_model",
     "prepared",
     "takes_raw",
+    "takes_words",
     "trains_in_epochs",
 ]
 
@@ -75,6 +76,13 @@ def takes_raw(classifier: BasePUClassifier) -> bool:
     return "categories" in classifier.get_params(deep=False)
 
 
+def takes_words(model: Any) -> bool:
+    """Return whether a model takes words beside numbers and codes."""
+    if isinstance(model, BasePUClassifier):
+        return "n_dense" in model.get_params(deep=False)
+    return model in (None, "ensemble")
+
+
 def features_for(
     classifier: BasePUClassifier, plan: ColumnPlan, batch: Batch, watch: Any = None
 ) -> Any:
@@ -121,6 +129,7 @@ def prepared(
     verbose: int,
     s: NDArray[np.int8],
     categories: Sequence[int] = (),
+    n_dense: int = 0,
     images: bool = False,
 ) -> BasePUClassifier:
     """Return a copy of the model with the parameters that the table's job decides."""
@@ -152,6 +161,7 @@ def prepared(
         "random_state": seed,
         "verbose": verbose,
         "categories": tuple(categories),
+        "n_dense": n_dense,
     }
     known = classifier.get_params(deep=False)
     if "risk" in known and known["risk"] == "nnpu" and (s == -1).any():

@@ -67,6 +67,7 @@ def row_reasons(
     'amount = '
     """
     from nnpu.estimators.explain import contributions
+    from nnpu.table.table_explain import column_features
 
     plan, classifier = model.columns_, model.classifier_
     raw = takes_raw(classifier)
@@ -83,18 +84,22 @@ def row_reasons(
         found = features_for(classifier, plan, batch)[rows]
         alone = used[0].name if len(used) == 1 else ""
         return [_word_reasons(classifier, row, terms, alone, most) for row in found]
-    if plan.has_images or not 0 < len(owners) <= _WIDEST or len(rows) == 0:
+    beside = raw and plan.n_dense > 0  # numbers and words: what a text adds is one number
+    wide = len(used) if beside else len(owners)
+    if plan.has_images or not 0 < wide <= _WIDEST or len(rows) == 0:
         return [""] * len(rows)
     features = features_for(classifier, plan, batch)
     rng = np.random.default_rng(0)
     others = np.arange(batch.n_rows) if typical is None else typical
     background = features[np.sort(rng.permutation(others)[:_BACKGROUND])]
+    groups = column_features(model) if beside else None
     try:
-        found = contributions(classifier, features[rows], background=background)
+        found = contributions(classifier, features[rows], background=background, groups=groups)
     except InputError:  # sparse
         return [""] * len(rows)
-    names = list(dict.fromkeys(owners.tolist()))
-    moved = np.array([found.values[:, owners == name].sum(axis=1) for name in names])
+    names = found.columns if beside else list(dict.fromkeys(owners.tolist()))
+    each = [i if beside else owners == name for i, name in enumerate(names)]
+    moved = np.array([found.values[:, part].reshape(len(rows), -1).sum(axis=1) for part in each])
     cells = {name: _cells(batch, name, rows) for name in names}
     lines = []
     for i in range(len(rows)):

@@ -50,6 +50,8 @@ def stored(model: TablePU) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             arrays["row_keys"] = model.row_keys_.view(np.int64)
         if isinstance(model.holdout_.hidden, AuditedHidden):
             table["answers"] = model.holdout_.hidden.answers.to_json()
+        if model.holdout_.plain is not None:
+            table["plain"] = model.holdout_.plain.to_json()
         if model.holdout_.ranking is not None:
             table["ranking"] = model.holdout_.ranking.to_json()
     return table, arrays

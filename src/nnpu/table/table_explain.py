@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from nnpu.estimators.evaluation import unlabelled_cut
 from nnpu.estimators.explain import Contributions, contributions, importance
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Examples",
     "Explained",
+    "column_features",
+    "columns_that_differ",
     "explain_aside",
     "explain_rows",
     "reasons_of",
@@ -71,8 +74,12 @@ def explain_rows(model: TablePU, features: Any, background: Any, **how: Any) -> 
     """
     if model.columns_.has_images:
         raise InputError("Only the columns of a table can be explained, and images have none.")
+    groups = column_features(model)
+    if sparse.issparse(features) and model.columns_.n_dense:
+        how["groups"] = groups
     found = contributions(model.classifier_, features, background=background, **how)
-    groups = _groups(model)
+    if "groups" in how:
+        return found
     values = np.stack([found.values[:, columns].sum(axis=1) for columns in groups.values()], axis=1)
     return Contributions(found.base, values, list(groups))
 
@@ -103,7 +110,9 @@ def explain_aside(
     """
     if model.holdout_ is None or model.columns_.has_images:
         return Explained()
-    if not isinstance(features, np.ndarray) or features.shape[1] > _MOST_FEATURES:
+    beside = sparse.issparse(features) and model.columns_.n_dense > 0
+    wide = len(column_features(model)) if beside else features.shape[1]
+    if (sparse.issparse(features) and not beside) or wide > _MOST_FEATURES:
         return Explained((), _why(model, batch, rows, names))
     rows_unseen = np.arange(len(codes)) if unseen is None else np.flatnonzero(unseen)
     some = rows_unseen[_some(codes[rows_unseen])]
@@ -112,7 +121,7 @@ def explain_aside(
         features[some],
         codes[some],
         n_repeats=1,
-        groups=_groups(model),
+        groups=column_features(model),
     )
     columns = tuple((one.column, one.value, one.low, one.high) for one in found)
     return Explained(columns, _why(model, batch, rows, names), _suspects(model, features, codes))
@@ -163,7 +172,7 @@ def reasons_of(model: TablePU, found: Evaluation) -> dict[str, str]:
     return {kept.names[i]: why for i, why in zip(index, reasons, strict=True) if why}
 
 
-def _suspects(model: TablePU, features: NDArray[Any], codes: NDArray[np.int8]) -> tuple[str, ...]:
+def _suspects(model: TablePU, features: Any, codes: NDArray[np.int8]) -> tuple[str, ...]:
     """Return the columns in which labelled rows differ from the unlabelled ones ranked first."""
     found = model.holdout_
     if found is None or len(found.s) != len(codes):
@@ -171,13 +180,35 @@ def _suspects(model: TablePU, features: NDArray[Any], codes: NDArray[np.int8]) -
     p, u = np.flatnonzero(codes == 1), np.flatnonzero(codes == 0)
     n = min(max(round(found.hidden.share.value * len(u)), _LIKELY), len(u))
     u = u[np.argsort(-found.scores[u], kind="stable")[:n]]
+    return columns_that_differ(model, features, p, u)
+
+
+def columns_that_differ(
+    model: TablePU, features: Any, some: NDArray[np.intp], others: NDArray[np.intp]
+) -> tuple[str, ...]:
+    """Return the columns in which some rows differ most from others, with the direction.
+
+    Parameters
+    ----------
+    model : TablePU
+        Fitted.
+    features : array or CSR matrix
+        As the classifier takes them; of words nothing is said.
+    some, others : ndarray of int
+        The rows.
+    """
+    groups = column_features(model)
+    if sparse.issparse(features):  # numbers and codes, not the words beside them
+        n_dense = model.columns_.n_dense
+        features = features[:, :n_dense].toarray()
+        groups = {name: group for name, group in groups.items() if group[0] < n_dense}
     words = set(model.columns_.raw_categories) if takes_raw(model.classifier_) else set()
     differ = {}
-    for name, group in _groups(model).items():
-        each = [_difference(features[p, j], features[u, j], j in words) for j in group]
+    for name, group in groups.items():
+        each = [_difference(features[some, j], features[others, j], j in words) for j in group]
         differ[name] = max(each, key=lambda one: abs(one[0]))
     # Twice the standard error of a rank statistic of samples of these sizes, and something to see.
-    least = max(_VISIBLE, 2 * np.sqrt((len(p) + n) / (3 * len(p) * n)))
+    least = max(_VISIBLE, 2 * np.sqrt((1 / len(some) + 1 / len(others)) / 3))
     names = [name for name in differ if abs(differ[name][0]) > least]
     names.sort(key=lambda name: -abs(differ[name][0]))
     return tuple(f"{name} ({differ[name][1]})" for name in names[:_NAMED])
@@ -220,7 +251,7 @@ def _some(codes: NDArray[np.int8]) -> NDArray[np.intp]:
     return np.sort(np.concatenate(parts))
 
 
-def _groups(model: TablePU) -> dict[str, list[int]]:
+def column_features(model: TablePU) -> dict[str, list[int]]:
     """Return the features of each column of the table."""
     raw = takes_raw(model.classifier_)
     groups: dict[str, list[int]] = {}

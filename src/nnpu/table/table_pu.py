@@ -13,16 +13,18 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from nnpu.data.row_keys import equal_rows, row_keys
+from nnpu.data.row_keys import row_keys
 from nnpu.data.streams import Batch, stream_rows
 from nnpu.estimators.evaluation import evaluate, labelled_share, share_here, unlabelled_cut
 from nnpu.estimators.notebook import NotebookBox
 from nnpu.estimators.out_of_fold import MOST_ROWS, out_of_fold
+from nnpu.estimators.prior_search import refuse_search_over_prior
 from nnpu.estimators.storage import save
 from nnpu.hidden import AuditedHidden, unlabelled_probability
 from nnpu.parameters import InputError, check_number
 from nnpu.table._messages import SAMPLING_LINES, say, start_clock, table_lines
 from nnpu.table.columns import find_column, fit_columns, known_labels
+from nnpu.table.columns.guess import is_id
 from nnpu.table.columns.repeated_ids import repeated_ids, without_copies
 from nnpu.table.columns.seen import TrainingRows
 from nnpu.table.fitting import fit_classifier, known_answers
@@ -39,6 +41,7 @@ from nnpu.table.named_models import (
     name_drivers,
     prepared,
     takes_raw,
+    takes_words,
     trains_in_epochs,
 )
 from nnpu.table.reading import (
@@ -53,6 +56,7 @@ from nnpu.table.reading import (
     source_name,
     stacked,
 )
+from nnpu.table.sampling_hints import hint_at_one_sample, hint_at_two_samples, labelled_twins
 from nnpu.table.table_answers import audited, audited_by
 from nnpu.table.table_explain import Explained, explain_aside, with_examples
 
@@ -222,6 +226,11 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         self.random_state = random_state
         self.verbose = verbose
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; a search over `prior` by scores under each candidate's own is refused."""
+        refuse_search_over_prior(params, type(self).__name__)
+        return super().set_params(**params)  # type: ignore[no-any-return]
+
     def fit(self, table: Any, s: Any, *, answers: Any = None) -> Self:
         """Read the table, set rows aside, estimate the prior, fit the model and judge it.
 
@@ -255,6 +264,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         features = features_for(classifier, self.columns_, batch, training)
         name_drivers(classifier, self._labelled_by(), self.columns_, features)
         self.columns_ = self.columns_.with_seen(training.seen)
+        self._check_sampling(batch, codes)
         self.leaks_ = leaking_columns(self.columns_, features, codes, batch, self.sampling)
         known = known_answers(answers, batch, self.columns_, codes, self.sampling)
         self.classifier_ = fit_classifier(
@@ -303,7 +313,9 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         batch, lines = stacked(u, p)
         for line in lines:
             warnings.warn(f"Columns {line}.", UserWarning, stacklevel=2)
-        if same := _in_both(batch, self.id, u.n_rows):
+        codes = np.repeat(np.array([0, 1], dtype=np.int8), [u.n_rows, p.n_rows])
+        ids = {name for name in batch.columns if is_id(name, u.columns[name])}
+        if same := labelled_twins(batch, codes, {self.id, *ids}):
             warnings.warn(
                 f"{same:,} of the {p.n_rows:,} positives stand in the unlabelled table too, cell "
                 "by cell. If they were drawn from it, this is one sample: mark them in a label "
@@ -311,7 +323,17 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
                 UserWarning,
                 stacklevel=2,
             )
-        return self.fit(batch, np.repeat([0, 1], [u.n_rows, p.n_rows]))
+        return self.fit(batch, codes)
+
+    def _check_sampling(self, batch: Batch, codes: NDArray[np.int8]) -> None:
+        """Warn where the rows look like the other kind of sampling."""
+        if self.images is not None:
+            return
+        if self.sampling == "two-sample":
+            hint_at_one_sample(self.columns_, batch, codes)
+            return
+        ids = {column.name for column in self.columns_.columns if column.kind == "id"}
+        hint_at_two_samples(batch, codes, {self.label_, self.id, *ids, *self.drop})
 
     def _in_folds(self, codes: NDArray[np.int8]) -> bool:
         """Return whether the model is judged by all rows, in folds."""
@@ -337,6 +359,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         )
         if self.holdout_ is not None:
             self.row_keys_ = row_keys(features)[scored]
+            lines += self._compare_plain(features, codes, found.fold, scored)
         self._say_judged(lines, known, scored)
         first = found.fold == 0
         if (compare := getattr(found.first, "_compare", None)) is not None:
@@ -369,9 +392,25 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             label_bias=self.label_bias,
             labelled=self.labelled_share_,
         )
+        if self.holdout_ is not None:
+            fold, judged = np.where(aside, 0, -1), np.flatnonzero(aside)
+            lines += self._compare_plain(features, codes, fold, judged)
         self._say_judged(lines, known, np.flatnonzero(aside))
         where = batch, np.flatnonzero(aside)
         self.explained_ = explain_aside(self, rows, codes[aside], names, *where)
+
+    def _compare_plain(
+        self, features: Any, codes: NDArray[np.int8], fold: NDArray[np.intp], rows: Any
+    ) -> list[str]:
+        """Compare the list with that of a plain classifier; only verbose=2 has room to say it."""
+        from nnpu.table.plain_list import against_plain
+
+        found = self.holdout_
+        assert found is not None
+        same = "the same folds" if found.fold is not None else "the same rows set aside"
+        plain = against_plain(self, features, codes, fold, rows, found.scores, fitted_to=same)
+        self.holdout_ = replace(found, plain=plain)
+        return self.holdout_.plain_lines() if self.verbose > 1 else []
 
     def _judge_again(self) -> None:
         """Judge the model by the same rows at another threshold."""
@@ -388,6 +427,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             labelled=self.labelled_share_,
             fold=old.fold,
         )
+        found = replace(found, plain=old.plain)
         if old.names is None and old.ranking is not None:  # of a folder, which keeps few names
             found = replace(found, ranking=old.ranking._replace(near=(), doubted=()))
         if isinstance(old.hidden, AuditedHidden):
@@ -414,6 +454,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         self.columns_ = self._plan(batch, np.arange(batch.n_rows), unused)
         features = features_for(self._classifier(codes), self.columns_, batch)
         leaking_columns(self.columns_, features, codes, batch, self.sampling)
+        features = self.columns_.as_one_matrix(features)[0]
         return table_prior(features, codes, groups, self.sampling, self.random_state)
 
     def plan_columns(self, table: Any, s: Any = None) -> ColumnPlan:
@@ -565,12 +606,15 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         table = table if is_path(table) and isinstance(s, str) else self._rows(table)
         watch, scores, cells, names, files = self.drift_watch(), [], [], [], []
         kept: Examples | None = None
+        batches: list[Batch] = []
         for batch, part in self.scored(table, watch, labelled=True):
             scores.append(part)
             cells.append(label_cells(batch, s))
             names.append(row_names(batch, self.columns_))
             codes = self.labels_of(batch, None, cells[-1])
             kept = with_examples(kept, self, batch, codes, part, names[-1])
+            if batch.first + batch.n_rows <= MOST_ROWS:  # of more, nothing is compared
+                batches.append(batch)
             files += list(self.columns_.files(batch)) if self.columns_.has_images else []
         codes = read_labels(cells, s, source_name(table), self._known_label()).codes
         rows = np.concatenate(scores), np.concatenate(names), files or None
@@ -586,6 +630,11 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             label_bias=self.label_bias,
             labelled=self.labelled_share_,
         )
+        if sum(batch.n_rows for batch in batches) == len(codes):
+            from nnpu.table.plain_list import against_plain_in_folds
+
+            parts = [features_for(self.classifier_, self.columns_, batch) for batch in batches]
+            found = replace(found, plain=against_plain_in_folds(self, parts, codes, found.scores))
         drift, counts = watch.lines(), watch.counts()
         return replace(found, drift=drift, cells=counts, examples=kept, prior_note=note)
 
@@ -924,6 +973,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         uses = {self.groups: "it says which rows belong together", self.time: "it orders the rows"}
         names: dict[str, Any] = {"label": self.label_, "id_name": self.id, "images": self.images}
         used = {name: use for name, use in uses.items() if name is not None}
+        names["words"] = takes_words(self.model) and not self._labelled_by()
         return fit_columns(batch, rows, drop=self.drop, used=used | dict(unused), **names)
 
     def _groups(
@@ -959,6 +1009,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             verbose=self.verbose,
             s=codes,
             categories=self.columns_.raw_categories,
+            n_dense=self.columns_.n_dense,
             images=self.columns_.has_images,
         )
 
@@ -994,16 +1045,3 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
     def _say(self, *lines: str) -> None:
         if self.verbose:
             say(*lines, timed=self.verbose > 1)
-
-
-def _in_both(batch: Batch, id_name: str | None, n_u: int) -> int:
-    """Return how many rows after the first `n_u` equal one of those, where few rows are equal."""
-    names = [name for name in batch.columns if name != id_name]
-    cells = [batch.columns[name].dictionary_encode().indices.fill_null(-1) for name in names]
-    groups = equal_rows(np.column_stack([np.asarray(column, np.float32) for column in cells]))
-    if groups is None:
-        return 0
-    counts = np.bincount(groups[:n_u], minlength=int(groups.max()) + 1)
-    found = int((counts[groups[n_u:]] > 0).sum())
-    by_chance = float((counts[groups[:n_u]] > 1).mean())  # tables of a few categories
-    return found if found / (len(groups) - n_u) > 3 * by_chance else 0

@@ -370,7 +370,9 @@ def _teaching_features(model: TablePU, batch: Batch) -> Any:
     """Return what answers teach by: words in rows of length 1, else standardised columns."""
     if model.columns_.has_images:
         return None
-    raw = model.columns_.raw(batch)
+    raw, origin = model.columns_.as_one_matrix(model.columns_.raw(batch))
+    if origin is not None:
+        return raw
     return normalize(raw) if sparse.issparse(raw) else model.columns_.transform(batch)
 
 

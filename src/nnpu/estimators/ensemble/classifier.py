@@ -23,6 +23,7 @@ from nnpu.calibration import ScoreCalibration
 from nnpu.data.vectors import as_array
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.ensemble import state
+from nnpu.estimators.ensemble.beside import joined
 from nnpu.estimators.ensemble.designs import Dense, fit_dense
 from nnpu.estimators.ensemble.inputs import (
     Levels,
@@ -37,9 +38,15 @@ from nnpu.estimators.ensemble.members import MEMBERS
 from nnpu.estimators.ensemble.rules import MANY_COLUMNS, PIXELS, excluded
 from nnpu.estimators.ensemble.task import Task
 from nnpu.estimators.ensemble.trials import Folds, Trial, make_folds, refit, try_member
-from nnpu.estimators.ensemble.weights import calibrated, find_cut, find_weights, p_against_u
+from nnpu.estimators.ensemble.weights import (
+    calibrated,
+    find_cut,
+    find_stack,
+    find_weights,
+    p_against_u,
+)
 from nnpu.estimators.out_of_fold import MOST_ROWS, OutOfFold, align
-from nnpu.estimators.threads import count_jobs, in_threads
+from nnpu.estimators.threads import count_jobs, in_threads, one_blas_thread
 from nnpu.parameters import InputError, ParameterError, check_choice, check_count, shown
 from nnpu.terminal import status
 
@@ -49,10 +56,10 @@ if TYPE_CHECKING:
     from nnpu.estimators.labels import Labels
     from nnpu.review import KnownRows
 
-__all__ = ["EnsemblePU"]
+__all__ = ["SURE", "EnsemblePU"]
 
 _OWNER = "EnsemblePU"
-_SURE = 1e-9  # probabilities nearer to 0 or 1 count as this
+SURE = 1e-9  # probabilities nearer to 0 or 1 count as this
 
 
 class EnsemblePU(BasePUClassifier):
@@ -74,6 +81,10 @@ class EnsemblePU(BasePUClassifier):
     categories : "auto" or list of int, default="auto"
         The columns that hold codes of categories, 0, 1, …, which have no order. "auto" takes the
         columns of a frame that are words or categories.
+    n_dense : int, default=0
+        Of a sparse matrix: how many of its first columns are numbers and codes, as an array has
+        them, with NaN where a value is missing. The others are words or the like. Members for
+        arrays take the first columns, members for sparse rows take all.
     members : "auto" or list of str, default="auto"
         Which members to fit, by the names in ``members_``. "auto" goes by the data; a member that
         would not earn its cost is left out, and ``members_`` says why.
@@ -129,6 +140,7 @@ class EnsemblePU(BasePUClassifier):
 
     out_of_fold_: OutOfFold | None = None
     _answers: KnownRows | None = None  # while rows are fitted
+    _stack: NDArray[np.float64] | None = None
 
     def __init__(
         self,
@@ -136,6 +148,7 @@ class EnsemblePU(BasePUClassifier):
         *,
         sampling: str = "two-sample",
         categories: Any = "auto",
+        n_dense: int = 0,
         members: Any = "auto",
         n_folds: int | str = "auto",
         random_state: Any = None,
@@ -145,6 +158,7 @@ class EnsemblePU(BasePUClassifier):
         self.prior = prior
         self.sampling = sampling
         self.categories = categories
+        self.n_dense = n_dense
         self.members = members
         self.n_folds = n_folds
         self.random_state = random_state
@@ -165,13 +179,16 @@ class EnsemblePU(BasePUClassifier):
         """
         self._answers = answers
         try:
-            return super().fit(X, y, groups=groups)
+            # Matrices are small here: a second thread would mostly wait, and take its core.
+            with one_blas_thread():
+                return super().fit(X, y, groups=groups)
         finally:
             self._answers = None
 
     def _check_parameters(self) -> None:
         self._check_shared_parameters()
         self._asked()
+        check_count("n_dense", self.n_dense, _OWNER, low=0)
         if self.n_folds != "auto":
             check_count("n_folds", self.n_folds, _OWNER, low=2)
         if self.n_jobs is not None and self.n_jobs != -1:
@@ -204,7 +221,7 @@ class EnsemblePU(BasePUClassifier):
         fitting = not isinstance(s, str)
         if fitting:
             self.levels_: Levels = levels_of(X)
-        matrix = check_matrix(X, self.levels_, _OWNER)
+        matrix = check_matrix(X, self.levels_, _OWNER, self.n_dense)
         named = X if hasattr(X, "columns") else matrix
         validate_data(self, named, reset=fitting, skip_check_array=True)
         if not fitting:
@@ -219,20 +236,22 @@ class EnsemblePU(BasePUClassifier):
     def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
         """Score P against U out of fold, by the members that need no prior."""
         self.categories_ = find_categories(self.categories, self.levels_, X.shape[1], _OWNER)
-        if sp.issparse(X) and self.categories_:
+        n_dense = self._n_dense(X)
+        if any(i >= n_dense for i in self.categories_):
             raise InputError("A sparse matrix has no category columns; one-hot columns do as well.")
-        self.columns_ = fit_columns(X, self.categories_, _OWNER)
+        self.columns_ = fit_columns(X, self.categories_, _OWNER, n_dense)
         used = np.flatnonzero((codes >= 0) | (self.sampling == "one-sample"))
-        x = self.columns_.transform(X if len(used) == len(codes) else X[used])
+        x, words = self.columns_.parts(X if len(used) == len(codes) else X[used], n_dense)
         s = (codes[used] == 1).astype(np.int8)
         self.design_: Dense | None = None
         if not sp.issparse(x):
             self.design_ = fit_dense(x, np.array(self.categories_, dtype=np.int32))
         n_folds = None if isinstance(self.n_folds, str) else self.n_folds
         groups = None if self._groups is None else self._groups[used]
-        folds = make_folds(x, s, seed, n_folds, groups)
+        equal = X[used] if words is not None else x
+        folds = make_folds(equal, s, seed, n_folds, groups)
         jobs = count_jobs(self.n_jobs)
-        view = View(x, self.design_)
+        view = View(x, self.design_, words)
         task = Task(view, s, self.categories_, self.sampling, seed, jobs, int(s.sum()))
         if self._answers is not None:
             from nnpu.estimators.ensemble import reviewed
@@ -276,6 +295,9 @@ class EnsemblePU(BasePUClassifier):
 
         Words and what may be pixels are scored anew: classes may lie further apart in them.
         """
+        if self.n_dense and sp.issparse(X):
+            rows = joined(X, self.n_dense, self.categories_)[0]
+            return super()._prior_samples(rows, codes, seed)
         if X.shape[1] > (MANY_COLUMNS if sp.issparse(X) else PIXELS):
             return super()._prior_samples(X, codes, seed)
         _, folds, trials = self._work
@@ -315,8 +337,9 @@ class EnsemblePU(BasePUClassifier):
             self._say(f"{trial.member.name}: fitted to all rows")
             self.scorers_.append(refit(trial, task))
         status("")
-        self._names = [trial.member.name for trial in used]
-        weights = dict(zip(self._names, self._weights.tolist(), strict=True))
+        weights = dict(
+            zip(self._names, (self._weights / self._weights.sum()).tolist(), strict=True)
+        )
         tried = [*used, *(trial for trial in trials if trial.reason)]
         tried.sort(key=lambda trial: list(MEMBERS).index(trial.member.name))
         self.members_: list[dict[str, Any]] = [
@@ -334,18 +357,35 @@ class EnsemblePU(BasePUClassifier):
     def _combine(self, used: list[Trial], s: NDArray[np.int8]) -> NDArray[np.float64]:
         """Calibrate each member out of fold, weigh them, and return the log-odds of the mixture."""
         scores = np.array([trial.scores for trial in used])
-        self._calibrations, self._weights = self._mixture(used, scores, s)
+        self._names = [trial.member.name for trial in used]
+        self._calibrations, self._weights, self._stack = self._mixture(used, scores, s)
         return self._mixed(self._calibrated(scores))
 
     def _mixture(
         self, used: list[Trial], scores: NDArray[np.float64], s: NDArray[np.int8]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what calibrates each member, (n_members, 2), and what each one counts."""
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
+        """Return what calibrates each member, (n_members, 2), and what each one counts.
+
+        Of members of numbers and members of words each kind is a mixture of its own; the third is
+        then what adds up the evidence of both (`find_stack`), and else None.
+        """
         how = self.prior_, self.sampling
         calibrations = np.array([calibrated(one, s, *how) for one in scores])
         log_odds = calibrations[:, :1] * scores + calibrations[:, 1:]
         shares = np.array([trial.member.share for trial in used])
-        return calibrations, find_weights(log_odds, s, shares, *how)
+        of_words = self._of_words()
+        if of_words is None:
+            return calibrations, find_weights(log_odds, s, shares, *how), None
+        weights = np.empty(len(used))
+        for part in (~of_words, of_words):
+            weights[part] = find_weights(log_odds[part], s, shares[part], *how)
+        parts = np.array([_mean(log_odds[part], weights[part]) for part in (~of_words, of_words)])
+        return calibrations, weights, find_stack(parts, s, *how)
+
+    def _of_words(self) -> NDArray[np.bool_] | None:
+        """Return which members take the words beside numbers; None if all take the same columns."""
+        found = np.array([not MEMBERS[name].takes_numbers for name in self._names], dtype=bool)
+        return found if self.n_dense and found.any() and not found.all() else None
 
     def _out_of_fold(
         self,
@@ -371,14 +411,14 @@ class EnsemblePU(BasePUClassifier):
             settings = [trial.setting_without(number) for trial in used]
             scores = np.array([trial.every[i] for trial, i in zip(used, settings, strict=True)])
             rest, here = part != number, part == number
-            calibrations, weights = self._mixture(used, scores[:, rest], s[rest])
+            calibrations, weights, stack = self._mixture(used, scores[:, rest], s[rest])
             if number == 0:
                 first = copy(self)
                 first.scorers_ = [t.first[i] for t, i in zip(used, settings, strict=True)]
                 first._calibrations, first._weights = calibrations, weights
-                first._names = [trial.member.name for trial in used]
+                first._stack = stack
             by_member = calibrations[:, :1] * scores[:, here] + calibrations[:, 1:]
-            found[here] = logit(np.clip(weights @ expit(by_member), _SURE, 1 - _SURE))
+            found[here] = self._mixed(by_member, weights, stack)
         inside = np.flatnonzero((codes >= 0) | (self.sampling == "one-sample"))[folds.held_out]
         scores, fold = np.full(len(codes), np.nan), np.full(len(codes), -1, dtype=np.intp)
         scores[inside] = align(found, part, s, log_odds[s == 0] - self._cut)
@@ -388,10 +428,24 @@ class EnsemblePU(BasePUClassifier):
     def _calibrated(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(self._calibrations[:, :1] * scores + self._calibrations[:, 1:])
 
-    def _mixed(self, log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the log-odds of the weighted mean of the posteriors, shape (n_members, n)."""
-        mean = self._weights @ expit(log_odds)
-        return np.asarray(logit(np.clip(mean, _SURE, 1 - _SURE)))
+    def _mixed(
+        self,
+        log_odds: NDArray[np.float64],
+        weights: NDArray[np.float64] | None = None,
+        stack: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:
+        """Return the log-odds of the weighted mean of the posteriors, shape (n_members, n).
+
+        Those of numbers and of words are added up. Default: what was found for all rows.
+        """
+        if weights is None:
+            weights, stack = self._weights, self._stack
+        of_words = self._of_words()
+        if stack is None or of_words is None:
+            return _mean(log_odds, weights)
+        a, b, c = stack.tolist()
+        words = _mean(log_odds[of_words], weights[of_words])
+        return np.asarray(a * _mean(log_odds[~of_words], weights[~of_words]) + b * words + c)
 
     def _finish(self, log_odds: NDArray[np.float64], s: NDArray[np.int8]) -> None:
         """Calibrate the mixture and let scores be 0 at the cut; say so if nothing was learned."""
@@ -417,10 +471,18 @@ class EnsemblePU(BasePUClassifier):
 
     def _by_member(self, X: Any, least: float = -1.0) -> NDArray[np.float64]:
         """Return the calibrated log-odds of members that weigh more than that, (n_members, n)."""
-        view = View(self.columns_.transform(X), self.design_)
+        view = self._view(X)
         members, left_out = zip(self.scorers_, self._weights, strict=True), np.zeros(len(view))
         scores = [one.scores(view) if weight > least else left_out for one, weight in members]
         return self._calibrated(np.array(scores))
+
+    def _view(self, X: Any) -> View:
+        x, words = self.columns_.parts(X, self._n_dense(X))
+        return View(x, self.design_, words)
+
+    def _n_dense(self, X: Any) -> int:
+        """Return how many of the columns are numbers and codes as in an array."""
+        return self.n_dense if sp.issparse(X) else int(X.shape[1])
 
     def member_scores(self, X: Any) -> dict[str, NDArray[np.float64]]:
         """Return what each member says of the rows `X`: its calibrated log-odds."""
@@ -445,3 +507,9 @@ class EnsemblePU(BasePUClassifier):
 
         super()._restore(tensors, fitted, module)
         unpack(self, tensors, fitted)
+
+
+def _mean(log_odds: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the log-odds of the weighted mean of posteriors."""
+    mean = weights @ expit(log_odds)
+    return np.asarray(logit(np.clip(mean, SURE, 1 - SURE)))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "FAR",
     "Columns",
     "Levels",
     "check_matrix",
@@ -30,7 +31,7 @@ __all__ = [
     "usable",
 ]
 
-_FAR = 1e30  # a value farther out than this many times the spread counts as this far
+FAR = 1e30  # a value farther out than this many times the spread counts as this far
 _FAR_APART = 1e6  # a sparse column this many times the usual size is brought down to it
 _ENOUGH = 100_000  # rows that the spread of a column is taken from
 MOST_CODES = 1 << 16  # categories of a column that are told apart
@@ -90,18 +91,26 @@ class Columns:
             scaled = sp.csr_array(X, dtype=np.float64, copy=True)
             scaled.sum_duplicates()
             scaled.data /= self.spread[scaled.indices]
-            np.clip(scaled.data, -_FAR, _FAR, out=scaled.data)
+            np.clip(scaled.data, -FAR, FAR, out=scaled.data)
             return scaled.astype(np.float32)
         out = np.empty(X.shape, dtype=np.float32)
         for start in range(0, len(X), 1 << 16):  # a block at a time: no copy in float64
             block = (
                 np.asarray(X[start : start + (1 << 16)], np.float64) - self.centre
             ) / self.spread
-            out[start : start + (1 << 16)] = np.clip(block, -_FAR, _FAR)
+            out[start : start + (1 << 16)] = np.clip(block, -FAR, FAR)
         return out
 
+    def parts(self, X: Any, n_dense: int) -> tuple[Any, Any]:
+        """Return the rows, and the words beside them if a CSR matrix begins with dense columns."""
+        if not (sp.issparse(X) and n_dense):
+            return self.transform(X), None
+        first = Columns(self.centre[:n_dense], self.spread[:n_dense])
+        rest = Columns(self.centre[n_dense:], self.spread[n_dense:])
+        return first.transform(X[:, :n_dense].toarray()), rest.transform(X[:, n_dense:])
 
-def fit_columns(X: Any, categories: tuple[int, ...], owner: str) -> Columns:
+
+def fit_columns(X: Any, categories: tuple[int, ...], owner: str, n_dense: int = 0) -> Columns:
     """Take centre and spread (the distance of the quartiles) from at most 100,000 rows.
 
     Examples
@@ -111,6 +120,12 @@ def fit_columns(X: Any, categories: tuple[int, ...], owner: str) -> Columns:
     >>> fit_columns(x, (), "EnsemblePU").transform(x).ravel()
     array([-0.5,  0. ,  0.5,  nan], dtype=float32)
     """
+    if sp.issparse(X) and n_dense:
+        found = fit_columns(X[:, :n_dense].toarray(), categories, owner)
+        words = sp.csr_array(X[:, n_dense:], dtype=np.float64)
+        length = float(np.sqrt(words.multiply(words).sum() / X.shape[0])) or 1.0
+        spread = np.append(found.spread, np.full(words.shape[1], length))
+        return Columns(np.append(found.centre, np.zeros(words.shape[1])), spread)
     n, d = X.shape
     centre, spread = np.zeros(d), np.ones(d)
     if sp.issparse(X):
@@ -159,24 +174,37 @@ def levels_of(X: Any) -> Levels:
     return frame_levels(X)
 
 
-def check_matrix(X: Any, levels: Levels, owner: str) -> Any:
+def check_matrix(X: Any, levels: Levels, owner: str, n_dense: int = 0) -> Any:
     """Return a two-dimensional array of float64 or float32, or a CSR matrix; words are codes.
 
-    NaN is allowed in an array, where it is a gap, and not among the entries of a sparse matrix.
+    NaN is allowed in an array, where it is a gap, and not among the entries of a sparse matrix but
+    for its first `n_dense` columns. With such columns an array becomes a CSR matrix.
     """
     if _is_frame(X):
         from nnpu.estimators.ensemble.frame_codes import encode_frame
 
         X = encode_frame(X, levels)
+    gaps = bool(n_dense) or not sp.issparse(X)
     with np.errstate(invalid="ignore"):  # ∞ − ∞, of which it then says what is wrong
-        return check_array(
+        matrix = check_array(
             X,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
-            ensure_all_finite=True if sp.issparse(X) else "allow-nan",
+            ensure_all_finite="allow-nan" if gaps else True,
             estimator=owner,
             input_name="X",
         )
+    if not n_dense:
+        return matrix
+    matrix = sp.csr_array(matrix)
+    if matrix.shape[1] < n_dense:
+        raise ParameterError(
+            f"The 'n_dense' parameter of {owner} must be at most the number of columns, "
+            f"{matrix.shape[1]}. Got {n_dense} instead."
+        )
+    if np.isnan(matrix.data[matrix.indices >= n_dense]).any():
+        raise InputError(f"{owner}: X has NaN beyond the first {n_dense} columns (n_dense).")
+    return matrix
 
 
 def _is_frame(X: Any) -> bool:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from nnpu.estimators.forest import Forest
 
 __all__ = [
+    "SURE_SHARE",
     "BoostedScorer",
     "ForestScorer",
     "KernelScorer",
@@ -34,7 +35,7 @@ __all__ = [
 
 Arrays = dict[str, "NDArray[Any]"]
 _BLOCK = 1 << 12  # rows that are expanded at a time: near the size of a cache
-_SURE = 1e-4  # a share of trees nearer to 0 or 1 counts as this
+SURE_SHARE = 1e-4  # a share of trees nearer to 0 or 1 counts as this
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class View:
 
     x: Any  # (n, d) float32 with NaN, or CSR
     design: Dense | None  # None for sparse rows
+    words: Any = None  # CSR: the other columns of rows that are numbers beside words
 
     @cached_property
     def dense(self) -> NDArray[np.float32]:
@@ -51,12 +53,18 @@ class View:
             raise TypeError("sparse rows have no dense form")
         return self.design.transform(self.x)
 
+    @property
+    def sparse(self) -> Any:
+        """What members for sparse rows take: the words beside numbers, or all columns."""
+        return self.x if self.words is None else self.words
+
     def __len__(self) -> int:
         return int(self.x.shape[0])
 
     def take(self, index: NDArray[np.intp]) -> View:
         """Return some rows."""
-        part = View(self.x[index], self.design)
+        words = None if self.words is None else self.words[index]
+        part = View(self.x[index], self.design, words)
         if "dense" in self.__dict__:
             part.__dict__["dense"] = self.dense[index]
         return part
@@ -155,7 +163,7 @@ class ForestScorer:
 
     def scores(self, view: View) -> NDArray[np.float64]:
         """Return the log-odds, cut off where the trees are all but sure."""
-        share = np.clip(self.forest.scores(view.x, n_threads=1), _SURE, 1 - _SURE)
+        share = np.clip(self.forest.scores(view.x, n_threads=1), SURE_SHARE, 1 - SURE_SHARE)
         odds: NDArray[np.float64] = logit(share)
         return odds
 
@@ -174,7 +182,7 @@ class SparseScorer:
 
     def scores(self, view: View) -> NDArray[np.float64]:
         """Return w·x + b."""
-        return np.asarray(view.x @ self.weights, dtype=np.float64) + float(self.intercept[0])
+        return np.asarray(view.sparse @ self.weights, dtype=np.float64) + float(self.intercept[0])
 
     def arrays(self) -> Arrays:
         """Its own."""

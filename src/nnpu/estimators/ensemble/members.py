@@ -173,6 +173,9 @@ class _ExtraTrees(_Forest):
 def down_sampled(task: Task, n_trees: int, *, leaf: int, splitter: str) -> Forest:
     """Grow trees that tell P from U, each from a draw with replacement of both.
 
+    They are trees of regression on s, whose splits are those of Gini's impurity: the variance of s
+    is half of it. scikit-learn grows them in two thirds of the time of a classifier's.
+
     Parameters
     ----------
     task : Task
@@ -184,22 +187,25 @@ def down_sampled(task: Task, n_trees: int, *, leaf: int, splitter: str) -> Fores
     """
     from joblib import Parallel, delayed
     from sklearn import config_context
-    from sklearn.tree import DecisionTreeClassifier
+    from sklearn.tree import DecisionTreeRegressor
 
     rows, s, weights = task.weighted()
     x, n = task.view.x[rows], min(task.n_p, _OF_EACH)
+    # scikit-learn finds gaps only in what it checks, which takes as long as a small tree.
+    check = not isinstance(x, np.ndarray) or bool(np.isnan(x).any())
+    target = s.astype(np.float64)
     sides = [_sampler(np.flatnonzero(s == label), weights) for label in (1, 0)]
 
     def grown(generator: np.random.Generator) -> Any:
         drawn = np.concatenate([draw(generator, n) for draw in sides])
-        tree = DecisionTreeClassifier(
+        tree = DecisionTreeRegressor(
             splitter=splitter,
             max_features="sqrt",
             min_samples_leaf=leaf,
             random_state=int(generator.integers(1 << 31)),
         )
         with config_context(skip_parameter_validation=True):
-            return tree.fit(x[drawn], s[drawn])
+            return tree.fit(x[drawn], target[drawn], check_input=check)
 
     run = Parallel(task.n_jobs if n >= _LARGE else 1, prefer="threads")
     generators = np.random.default_rng(task.seed).spawn(n_trees)

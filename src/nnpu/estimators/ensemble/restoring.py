@@ -58,7 +58,10 @@ def unpack(
     classifier.columns_ = Columns(centre, spread)
     classifier.categories_ = tuple(_count(i, d) for i in fitted["categories"])
     classifier.levels_ = {_count(i, d): _levels(levels) for i, levels in fitted["levels"]}
-    classifier.design_ = _design(tensors, d)
+    beside = classifier.n_dense  # columns of words follow
+    _need(0 <= beside <= d)
+    n_dense = beside or d
+    classifier.design_ = _design(tensors, n_dense)
     classifier.aside_, classifier._cut = fitted["aside"], fitted.get("cut", 0.0)
     _need(isinstance(classifier.aside_, float | None) and isinstance(classifier._cut, float))
     classifier.members_, classifier.seconds_ = [_member(row) for row in fitted["members"]], {}
@@ -67,13 +70,17 @@ def unpack(
     _need(0 < len(pairs) == len(set(classifier._names)))
     _need(all(name in MEMBERS for name in classifier._names))
     classifier.scorers_ = [
-        _scorer(kind, _under(tensors, f"member.{name}."), classifier.design_, d)
+        _scorer(kind, _under(tensors, f"member.{name}."), classifier.design_, n_dense, d - n_dense)
         for name, kind in pairs
     ]
     calibrations, weights = tensors["calibrations"], tensors["weights"]
     _need(calibrations.shape == (len(pairs), 2) and weights.shape == (len(pairs),))
     _need(calibrations.dtype == weights.dtype == np.float64 and bool(np.all(weights >= 0)))
     classifier._calibrations, classifier._weights = calibrations, weights
+    classifier._stack = tensors.get("stack")
+    if classifier._stack is not None:
+        _need(beside > 0 and classifier._stack.shape == (3,))
+        _need(classifier._stack.dtype == np.float64)
 
 
 def _design(tensors: Mapping[str, NDArray[Any]], d: int) -> Dense | None:
@@ -127,11 +134,17 @@ def _need(fits: bool) -> None:
 
 
 def _scorer(
-    kind: Any, arrays: Mapping[str, NDArray[Any]], design: Dense | None, n_features: int
+    kind: Any,
+    arrays: Mapping[str, NDArray[Any]],
+    design: Dense | None,
+    n_features: int,
+    n_words: int,
 ) -> Scorer:
     """Return a member from what a model folder holds of it; anything odd is a ValueError."""
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ValueError(f"there is no member of the kind {str(kind)[:50]!r}")
+    if kind == "sparse" and n_words:
+        n_features = n_words
     restored: Scorer = _KINDS[kind](arrays, design, n_features)
     return restored
 

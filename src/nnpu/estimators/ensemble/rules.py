@@ -32,8 +32,10 @@ _LIGHTGBM = frozenset({"small-trees", "boosted-kl"})
 def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
     """Return why each member that is not to be fitted is left out."""
     sparse = sp.issparse(task.view.x)
+    words = task.view.x if sparse else task.view.words
     wide = task.view.design is not None and task.view.design.size > MANY_COLUMNS
-    words = sparse and task.view.x.shape[1] > MANY_COLUMNS
+    many_words = words is not None and words.shape[1] > MANY_COLUMNS
+    few = _FEW_WORDS if sparse and many_words else _FEW
     very_wide = not sparse and task.view.x.shape[1] > _VERY_WIDE
     reasons: dict[str, str] = {}
     for name, member in MEMBERS.items():
@@ -43,9 +45,11 @@ def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
             reasons[name] = "LightGBM cannot be loaded here"
         elif sparse and member.needs_dense:
             reasons[name] = "the data are sparse"
-        elif not sparse and (name == "linear" or (name == "small-trees" and asked is None)):
+        elif (words is None and name == "linear") or (
+            not sparse and name == "small-trees" and asked is None
+        ):
             reasons[name] = "for sparse data alone"
-        elif name in ("topics", "taught") and not words:
+        elif name in ("topics", "taught") and not many_words:
             reasons[name] = f"for sparse data of more than {MANY_COLUMNS} columns"
         elif wide and name in ("products", "splines", "kernel") and asked is None:
             reasons[name] = f"more than {MANY_COLUMNS} columns"
@@ -55,8 +59,8 @@ def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
             reasons[name] = f"more than {_VERY_WIDE:,} columns"
         elif name == "extra-trees" and task.n_p >= _MANY and asked is None:
             reasons[name] = f"{_MANY:,} positives or more"
-        elif name in _LIGHTGBM and asked is None and task.n_p < (_FEW_WORDS if words else _FEW):
-            reasons[name] = f"fewer than {_FEW_WORDS if words else _FEW} positives"
+        elif name in _LIGHTGBM and asked is None and task.n_p < few:
+            reasons[name] = f"fewer than {few} positives"
     return reasons
 
 

@@ -43,7 +43,7 @@ def _one_thread() -> Iterator[None]:
 @_one_thread()
 def at_scales(task: Task, grid: Sequence[tuple[str, float]]) -> list[Weights]:
     """Minimise the logistic loss with columns at one scale or at a scale each, and a strength."""
-    x = task.view.x.astype(np.float64)
+    x = task.view.sparse.astype(np.float64)
     square = np.asarray(x.multiply(x).mean(axis=0)).ravel()  # (n_features,)
     each = np.sqrt(np.where(square > 0, square, np.inf))
     one = np.full(len(square), np.sqrt(square.sum()) or np.inf)
@@ -69,7 +69,7 @@ def on_directions(task: Task, directions: int, strengths: tuple[float, ...]) -> 
     found = []
     for strength in strengths:
         slopes, intercept = kl_ridge(columns, task, strength)
-        weights = np.zeros(task.view.x.shape[1])
+        weights = np.zeros(task.view.sparse.shape[1])
         weights[kept] = axes @ slopes / scale
         found.append((weights, intercept))
     return found
@@ -88,7 +88,7 @@ def self_taught(
     share = positive_share(task.prior, task.s, task.sampling)
     known = task.s == 1
     known[task.answered()[0]] = True
-    links = nearest(task.view.x)
+    links = nearest(task.view.sparse)
     taught = []
     for strength in strengths:
         z, found = scores, np.zeros(x.shape[1] + 1)
@@ -113,7 +113,7 @@ def _labels(scores: NDArray[np.float64], task: Task, share: float) -> NDArray[np
 
 def _unit_rows(task: Task) -> tuple[Any, float]:
     """Return the rows divided by one number, so that their mean square is 1; and the number."""
-    x = task.view.x.astype(np.float64)
+    x = task.view.sparse.astype(np.float64)
     scale = float(np.sqrt(x.multiply(x).sum() / x.shape[0])) or 1.0
     return (x / scale).tocsr(), scale
 

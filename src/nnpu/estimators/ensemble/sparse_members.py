@@ -22,6 +22,7 @@ class SparseLinear(Member):
 
     name = "linear"
     needs_dense = False
+    takes_numbers = False
     most_rows = 200_000
     grid = (("one", 1.0), ("one", 0.3), ("one", 0.1), ("each", 1.0))
 
@@ -47,6 +48,7 @@ class Topics(Member):
     name = "topics"
     needs_prior = True
     needs_dense = False
+    takes_numbers = False
     most_rows = 20_000
     directions = 150
     strengths: tuple[float, ...] = (0.06, 0.02, 0.006)

@@ -23,6 +23,8 @@ def pack(classifier: EnsemblePU) -> tuple[dict[str, NDArray[Any]], dict[str, Any
         "calibrations": classifier._calibrations,
         "weights": classifier._weights,
     }
+    if classifier._stack is not None:
+        arrays["stack"] = classifier._stack
     if classifier.design_ is not None:
         arrays |= {
             f"design.{one.name}": getattr(classifier.design_, one.name) for one in fields(Dense)

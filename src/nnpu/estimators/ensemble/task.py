@@ -106,6 +106,7 @@ class Member(ABC):
     name: str
     needs_prior = False  # it descends the KL risk
     needs_dense = True
+    takes_numbers = True  # where there are numbers beside words; else it takes the words
     most_rows = 1 << 60
     share = 1.0  # of the mean, where positives are too few to weigh members by
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
+from nnpu.boosting import kl_round
 from nnpu.calibration import ScoreCalibration, fit_calibration
 from nnpu.prior.curve import auc
 
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
 
     from nnpu.prior import PriorEstimate
 
-__all__ = ["calibrated", "find_cut", "find_weights", "p_against_u"]
+__all__ = ["calibrated", "find_cut", "find_stack", "find_weights", "p_against_u"]
 
 _LEAST_SLOPE = 0.1  # of a calibration, for scores with standard deviation 1
 _LEAST = 0.05  # a smaller weight is none: it would cost time and change nothing
+_DRAWN = 1.0  # / n_p: the strength with which evidence is drawn to adding up
 _SHRINK = 200  # positives at which the data and the equal weights count the same
 
 
@@ -85,6 +87,47 @@ def find_weights(
     weights[weights < _LEAST] = 0.0
     weights /= weights.sum()
     return weights
+
+
+def find_stack(
+    parts: NDArray[np.float64], s: NDArray[np.int8], prior: float, sampling: str
+) -> NDArray[np.float64]:
+    """Return (a, b, c): what makes one log-odds, a z₁ + b z₂ + c, of those of two sets of columns.
+
+    If the sets are independent within each class, a = b = 1 and c = −logit π: evidence adds up,
+    which no mean of probabilities does. They minimise the KL risk and are drawn to these values,
+    the more the fewer positives there are.
+
+    Parameters
+    ----------
+    parts : ndarray of shape (2, n)
+        Log-odds out of fold, calibrated.
+    s, prior, sampling
+        As in `find_weights`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.r_[np.ones(1000), rng.random(4000) < 0.5]
+    >>> s = np.repeat([1, 0], [1000, 4000]).astype(np.int8)
+    >>> x = rng.normal(np.where(y, 1, -1), 1, (2, 5000))
+    >>> bool(np.abs(find_stack(2 * x, s, 0.5, "two-sample") - [1, 1, 0]).max() < 0.15)
+    True
+    """
+    start = np.array([1.0, 1.0, -logit(prior)])
+    columns = np.concatenate([parts, np.ones((1, parts.shape[1]))])
+    strength = _DRAWN / int(s.sum())
+
+    def value(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        scores = w @ columns
+        found = kl_round(scores, s, prior=prior, sampling=sampling)
+        away = w - start
+        gradient = columns @ found.gradient / len(scores) + strength * away
+        return float(found.values["train_risk"] + strength / 2 * away @ away), gradient
+
+    bounds = [(0.0, None), (0.0, None), (None, None)]
+    found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+    return found if np.all(np.isfinite(found)) else start
 
 
 def calibrated(

@@ -74,6 +74,13 @@ class ColumnPlan:
         return [name for column in self.columns for name in column.dense_names]
 
     @property
+    def n_dense(self) -> int:
+        """How many features of the raw view come before words; 0 if there are none of either."""
+        if not any(_is_words(column) for column in self.columns):
+            return 0
+        return sum(len(column.raw_names) for column in self.columns if not _is_words(column))
+
+    @property
     def raw_categories(self) -> list[int]:
         """Indices of the features in the raw view that are codes of categories."""
         flags = [column.is_category for column in self.columns for _ in column.raw_names]
@@ -153,15 +160,37 @@ class ColumnPlan:
         if batch.n_rows == 0:
             return self._nothing(batch, self.raw_names)
         read = list(self.read(batch, watch))
-        together = [pair for pair in read if getattr(pair[0], "together", False)]
+        together = [pair for pair in read if _is_together(pair[0])]
+        blocks = [
+            column.raw(reading.values) for column, reading in read if not _is_together(column)
+        ]
         if together:
             first: Any = together[0][0]
-            document = first.document([reading.values for _, reading in together])
-            return sparse.csr_array(document, dtype=np.float64)
-        blocks = [column.raw(reading.values) for column, reading in read]
+            blocks.append(first.document([reading.values for _, reading in together]))
         if any(sparse.issparse(block) for block in blocks):
             return sparse.csr_array(sparse.hstack(blocks, format="csr", dtype=np.float64))
         return np.concatenate(blocks, axis=1)
+
+    def as_one_matrix(self, raw: Any) -> tuple[Any, NDArray[np.intp] | None]:
+        """Return rows of the raw view without gaps and codes if they are numbers beside words.
+
+        Parameters
+        ----------
+        raw : array or CSR matrix
+            What `raw` returned, or another view.
+
+        Returns
+        -------
+        rows : array or CSR matrix
+            As they were, if they are not numbers beside words.
+        origin : ndarray of int or None
+            The raw feature behind each column; None if the rows are as they were.
+        """
+        if not (self.n_dense and sparse.issparse(raw) and raw.shape[1] == len(self.raw_names)):
+            return raw, None
+        from nnpu.estimators.ensemble.beside import joined
+
+        return joined(raw, self.n_dense, self.raw_categories)
 
     def _nothing(self, batch: Batch, names: list[str]) -> NDArray[np.float64]:
         """Return the features of no rows, whose columns must be there all the same."""
@@ -214,6 +243,19 @@ class ColumnPlan:
         }
 
 
+def _is_together(column: Any) -> bool:
+    """Return whether a column's texts are one document with those of others."""
+    return bool(getattr(column, "together", False))
+
+
+def _is_words(column: Any) -> bool:
+    """Return whether the raw view of a column is sparse, a feature for each word."""
+    if column.kind != "text":
+        return False
+    found = column.directions
+    return bool(column.together or (found is not None and not len(found.components)))
+
+
 def _plain(column: Column) -> dict[str, Any]:
     """Return a column as plain values; what is as by default is left out."""
     values = {field.name: getattr(column, field.name) for field in dataclasses.fields(column)}
@@ -235,6 +277,7 @@ def fit_columns(
     drop: Sequence[str] = (),
     used: Mapping[str, str] | None = None,
     images: str | None = None,
+    words: bool = False,
 ) -> ColumnPlan:
     """Infer what every column is and fit its treatment to the training rows.
 
@@ -255,6 +298,9 @@ def fit_columns(
         More columns that are no features, each with the reason that is given for it.
     images : str, optional
         A column of image files, which is then all that is learned from.
+    words : bool, default=False
+        Whether the raw view has the words of texts beside other columns too; by default it has a
+        few directions of them. Words come last.
 
     Returns
     -------
@@ -293,7 +339,8 @@ def fit_columns(
 
         reason = excluded.get(name)
         columns.append(Dropped(name, reason) if reason else Matrix.fit(name, matrix))
-    if all(column.kind == "text" for column in columns if column.width):
+    texts = [column.kind == "text" for column in columns if column.width]
+    if any(texts) and (all(texts) or (words and not batch.matrices)):
         columns = _as_words(columns, batch, rows)
     plan = ColumnPlan(tuple(columns))
     if plan.width == 0:
@@ -308,14 +355,15 @@ def _as_words(columns: list[Any], batch: Batch, rows: NDArray[np.intp]) -> list[
     """Return the columns of a table of nothing but text with single words in the raw view."""
     from nnpu.table.columns.text import read_together
 
-    texts = [column for column in columns if column.width]
+    texts = [column for column in columns if column.kind == "text"]
     cells = [batch.columns[column.name].take(rows) for column in texts]
     if len(texts) > 1 and all(column.analyzer == "word" for column in texts):
         found = read_together(texts, cells)
     else:
         found = [column.as_words(part) for column, part in zip(texts, cells, strict=True)]
     by_name = {column.name: column for column in found}
-    return [by_name.get(column.name, column) for column in columns]
+    others = [column for column in columns if column.kind != "text"]
+    return [*others, *(by_name[column.name] for column in texts)]
 
 
 def find_column(name: str, names: Iterable[str], source: str) -> str:

@@ -54,11 +54,13 @@ class RepeatedId(NamedTuple):
 
     def line(self, together: bool) -> str:
         """Say what is done with the column, and how to keep it."""
-        each = f"{self.values:,} values with about {max(1, round(self.rows / self.values)):,} rows"
+        about = round(self.rows / self.values)
+        each = f"{self.values:,} values with about {about:,} rows each"
+        if about < 2:
+            each = f"{self.values:,} values in {self.rows:,} rows"
         what = "; its rows stay together (as with --groups)" if together else ""
         return (
-            f"Repeated id: {self.name} ({each} each) is no feature{what}. To use it: --keep "
-            f"{self.name}."
+            f"Repeated id: {self.name} ({each}) is no feature{what}. To use it: --keep {self.name}."
         )
 
 
