@@ -24,6 +24,7 @@ import json
 import os
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +119,8 @@ class ListReview:
         self.folder: Path | None = None
         self._size = int(np.isnan(self.known).sum())
         self._dealt: dict[int, bool] = {}  # row: drawn at random; in the order of the deals
-        self._given: dict[int, dict[str, float]] = {}  # row: person: answer
+        self._dealt_to: dict[int, str] = {}
+        self._given: dict[int, dict[str, float]] = {}  # row: person: answer; the latest last
         self._read = 0  # bytes of the log that are in memory
 
     def next(
@@ -146,6 +148,8 @@ class ListReview:
         """
         n = check_count("n", n, "next")
         share = check_number("random", random, "next", low=0, high=1)
+        self.refresh()
+        ranking = self.ranking()  # takes a while: others may write meanwhile
         with self._writing():
             if until is not None and not worth_listing(
                 self._looks(), recall=until, confidence=0.95, guess=self.expected
@@ -155,7 +159,7 @@ class ListReview:
             n = min(n, len(free))
             rng = np.random.default_rng([self.random_state, len(self._dealt)])
             drawn = min(int(share * n + rng.random()), n)  # share·n on the average
-            order = free[np.argsort(-self.ranking()[free], kind="stable")]
+            order = free[np.argsort(-ranking[free], kind="stable")]
             listed, rest = order[: n - drawn], np.sort(order[n - drawn :])
             chosen = rng.choice(rest, drawn, replace=False) if drawn else rest[:0]
             deal = [[int(row), 0] for row in listed] + [[int(row), 1] for row in chosen]
@@ -203,6 +207,42 @@ class ListReview:
             with self._writing():
                 self._write({"answer": pairs, "by": by})
 
+    def take_back(self, row: int, *, by: str = "") -> None:
+        """Take an answer back: the row waits for one again.
+
+        Parameters
+        ----------
+        row : int
+            A row number.
+        by : str
+            Whose answer it was.
+        """
+        with self._writing():
+            if by not in self._given.get(row, {}):
+                raise InputError(f"take_back: row {row} has no answer of this person.")
+            self._write({"back": [int(row)], "by": by})
+
+    def refresh(self) -> None:
+        """Take in what others wrote to the folder since."""
+        if self.folder is None:
+            return
+        try:
+            with open(self.folder / LOG, "rb") as file:
+                file.seek(self._read)
+                content = file.read()
+        except OSError as error:
+            raise InputError(f"{self.folder / LOG} cannot be read: {error.strerror}.") from error
+        whole = content[: content.rfind(b"\n") + 1]
+        for line in whole.splitlines():
+            try:
+                event = json.loads(line)
+                self._apply({"by": "", **event})
+            except (ValueError, TypeError, KeyError, IndexError) as error:
+                raise InputError(
+                    f"{self.folder / LOG} is damaged ({error}). Restore it from a copy."
+                ) from error
+        self._read += len(whole)
+
     @property
     def looks(self) -> int:
         """Rows that somebody answered, don't know included."""
@@ -212,6 +252,10 @@ class ListReview:
     def waiting(self) -> NDArray[np.intp]:
         """Rows that were dealt and have no answer yet."""
         return np.array([row for row in self._dealt if row not in self._given], dtype=np.intp)
+
+    def waiting_for(self, by: str = "") -> list[int]:
+        """Rows that were dealt to a person and that nobody answered yet."""
+        return [row for row in self.waiting.tolist() if self._dealt_to.get(row, "") == by]
 
     @property
     def found(self) -> int:
@@ -242,13 +286,23 @@ class ListReview:
         """The answer to each row that has one: 1, 0, or NaN for don't know."""
         return {row: _merged(given) for row, given in sorted(self._given.items())}
 
+    @property
+    def curve(self) -> list[int]:
+        """Positives found after each look, in the order in which the rows were dealt."""
+        answers = [_merged(self._given[row]) for row in self._dealt if row in self._given]
+        return np.nancumsum(answers).astype(int).tolist()
+
+    def answered_by(self, by: str = "") -> list[int]:
+        """Rows that a person answered, the latest answer last."""
+        return [row for row, given in self._given.items() if by in given]
+
     def is_random(self, rows: ArrayLike) -> NDArray[np.bool_]:
         """Return which of some dealt rows were drawn at random."""
         return np.array([self._dealt.get(int(row), False) for row in np.asarray(rows)], dtype=bool)
 
     def lines(self, *, recall: float = 0.9) -> list[str]:
         """Return where the review stands, for a terminal."""
-        drawn, rest = sum(self._dealt.values()), self.left
+        drawn, rest = int(self._looks().random.sum()), self.left
         lines = [
             f"{self.looks:,} of {self._size:,} rows looked at, {self.found:,} positives found.",
             f"Left among the others: about {rest.value:,.0f} ({rest.low:,.0f} to {rest.high:,.0f}, "
@@ -344,15 +398,22 @@ class ListReview:
         return mask
 
     def _looks(self) -> Looks:
-        answers = [_merged(self._given.get(row, {})) for row in self._dealt]
-        return Looks(self._size, np.array(list(self._dealt.values()), dtype=bool), answers)
+        """Return the looks up to the last one with an answer.
+
+        The bounds hold at any time. What was dealt after it, and nobody answered, has not been
+        looked at yet: it stays in the pool.
+        """
+        dealt = list(self._dealt.items())
+        while dealt and dealt[-1][0] not in self._given:
+            dealt.pop()
+        answers = [_merged(self._given.get(row, {})) for row, _ in dealt]
+        return Looks(self._size, np.array([drawn for _, drawn in dealt], dtype=bool), answers)
 
     def _events(self) -> list[dict[str, Any]]:
         """Return the log that makes this review."""
         events: list[dict[str, Any]] = []
-        if self._dealt:
-            deal = [[row, int(drawn)] for row, drawn in self._dealt.items()]
-            events.append({"deal": deal, "by": ""})
+        for who, part in groupby(self._dealt, lambda row: self._dealt_to.get(row, "")):
+            events.append({"deal": [[row, int(self._dealt[row])] for row in part], "by": who})
         for row, given in self._given.items():
             for who, y in given.items():
                 events.append({"answer": [[row, None if np.isnan(y) else int(y)]], "by": who})
@@ -362,12 +423,17 @@ class ListReview:
         for row, drawn in event.get("deal", ()):
             if not self._can_be_dealt(np.array([row])) or row in self._dealt:
                 raise ValueError(f"row {row} cannot be dealt")
-            self._dealt[row] = bool(drawn)
+            self._dealt[row], self._dealt_to[row] = bool(drawn), event["by"]
         for row, value in event.get("answer", ()):
             if not self._can_be_dealt(np.array([row])) or value not in (0, 1, None):
                 raise ValueError(f"row {row} cannot have the answer {value}")
             self._dealt.setdefault(row, False)
-            self._given.setdefault(row, {})[event["by"]] = np.nan if value is None else float(value)
+            given = self._given.pop(row, {})  # the last answer stands last
+            self._given[row] = given | {event["by"]: np.nan if value is None else float(value)}
+        for row in event.get("back", ()):
+            del self._given[row][event["by"]]
+            if not self._given[row]:
+                del self._given[row]
 
     def _write(self, event: dict[str, Any]) -> None:
         """Put an event on the disk, then into memory; called while `_writing`."""
@@ -382,26 +448,6 @@ class ListReview:
             self._read += len(line)
         self._apply(event)
 
-    def _refresh(self) -> None:
-        """Take in what others wrote since."""
-        assert self.folder is not None
-        try:
-            with open(self.folder / LOG, "rb") as file:
-                file.seek(self._read)
-                content = file.read()
-        except OSError as error:
-            raise InputError(f"{self.folder / LOG} cannot be read: {error.strerror}.") from error
-        whole = content[: content.rfind(b"\n") + 1]
-        for line in whole.splitlines():
-            try:
-                event = json.loads(line)
-                self._apply({"by": "", **event})
-            except (ValueError, TypeError, KeyError, IndexError) as error:
-                raise InputError(
-                    f"{self.folder / LOG} is damaged ({error}). Restore it from a copy."
-                ) from error
-        self._read += len(whole)
-
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Be the only writer of the folder, and know what the others wrote."""
@@ -412,7 +458,7 @@ class ListReview:
 
         try:
             with FileLock(self.folder / _LOCK, timeout=60):
-                self._refresh()
+                self.refresh()
                 yield
         except Timeout as error:
             raise InputError(f"{self.folder} is in use by another review; try again.") from error
@@ -466,7 +512,7 @@ def load(folder: str | os.PathLike[str]) -> ListReview:
     except Exception as error:  # safetensors has errors of its own
         raise InputError(f"{place} holds no review that can be read: {error}.") from error
     review.folder = place
-    review._refresh()
+    review.refresh()
     return review
 
 
