@@ -230,7 +230,7 @@ def test_the_page_fits_a_phone_and_its_text_stands_out(browser, serve, scheme):
             assert box["y"] + box["height"] <= 844
             assert box["height"] >= 40  # for a thumb
         script = r"""
-          const rgb = (c) => c.match(/[\\\\d.]+/g).slice(0, 3).map((v) => {
+          const rgb = (c) => c.match(/[\d.]+/g).slice(0, 3).map((v) => {
             v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });
           const light = (c) => {
             const [r, g, b] = rgb(c); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };

@@ -8,6 +8,7 @@ a `ListReview` of its own on the same folder, so that no answer waits for a rank
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,7 +63,7 @@ class Desk:
         until: float | None = None,
     ) -> None:
         self.by, self.random, self.until = by, random, until
-        self._folder, self._describe = folder, describe
+        self._folder, self._describe = Path(folder), describe
         self._review = load(folder)
         self._changed = threading.Condition()
         self._free: list[int] = []  # dealt to this person, in nobody's hands
@@ -81,7 +82,7 @@ class Desk:
         from filelock import FileLock, Timeout
 
         mark = self.by.encode().hex() or "none"
-        self._lock = FileLock(self._review.folder / f".nnpu-tmp-desk-{mark}.lock", timeout=0)
+        self._lock = FileLock(self._folder / f".nnpu-tmp-desk-{mark}.lock", timeout=0)
         try:
             self._lock.acquire()
         except Timeout as error:
@@ -223,8 +224,8 @@ class Desk:
                 if behind is None:  # first, what was dealt earlier and has no answer
                     behind, last = load(self._folder), False
                 else:
-                    how = {"until": self.until, "by": self.by}
-                    last = not len(behind.next(_AHEAD, self.random, **how))
+                    new = behind.next(_AHEAD, self.random, until=self.until, by=self.by)
+                    last = not len(new)
                 with self._changed:
                     busy = {*self._free, *self._held.values(), *(row for row, _ in self._done)}
                 # In the order of the deals: a row that waits counts only once a later one is

@@ -181,12 +181,12 @@ def _acted(desk: Desk, action: str, wanted: dict[str, str]) -> Response:
         return Response(status_code=204)
     if action == "answer":
         try:
-            row, answer = int(wanted["row"]), parse_answer(wanted["answer"])
+            number, answer = int(wanted["row"]), parse_answer(wanted["answer"])
         except (KeyError, ValueError) as error:
             raise _RefusedError from error
         if answer is None:
             raise _RefusedError
-        desk.answer(tab, row, answer)
+        desk.answer(tab, number, answer)
     elif action == "undo":
         desk.undo(tab)
     elif action != "next":
@@ -241,8 +241,7 @@ class _Door:
             return None
         if scope["method"] == "POST" and not origins:  # a browser always names it
             return None
-        path = scope["path"].encode()
-        start = f"{self.prefix}/".encode()
-        if not secrets.compare_digest(path[: len(start)], start):
+        path, start = str(scope["path"]), f"{self.prefix}/"
+        if not secrets.compare_digest(path[: len(start)].encode(), start.encode()):
             return None
-        return "/" + scope["path"][len(start) :]
+        return "/" + path[len(start) :]

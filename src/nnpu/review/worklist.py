@@ -6,8 +6,8 @@ to the rows that are not dealt yet:
 - the model's own score;
 - a logistic regression of known and found positives against rows answered no, with the rows that
   nobody looked at as weak negatives;
-- a ridge regression of the answers alone, which learns where the list is right and where it is
-  not. It counts more with every answer, n/(n + 50).
+- a kernel ridge regression of the answers alone, which learns where the list is right and where
+  it is not. It counts more with every answer, n/(n + 50).
 
 The answers change the order and nothing else: the prior and the figures of the model stay, and what
 is left is judged by random looks alone (`nnpu.review.stopping`).
@@ -54,7 +54,8 @@ _FORMAT = "nnpu-review"
 _WEAK = 0.3  # what a row that nobody looked at counts as a negative
 _WORDS, _NUMBERS = 1.0, 0.3  # weight of the regression on sparse rows, and on dense ones
 _TAUGHT, _HALF = 1.5, 50  # weight of the answers alone, half of it after this many
-_RIDGE = 3.0
+_RIDGE, _RIDGE_NEAR = 3.0, 1.0  # of the answers alone: on sparse rows, and on dense ones
+_BLOCK = 4096  # dense rows at once: the kernel is a column an answer wide
 
 
 class ListReview:
@@ -290,7 +291,7 @@ class ListReview:
     def curve(self) -> list[int]:
         """Positives found after each look, in the order in which the rows were dealt."""
         answers = [_merged(self._given[row]) for row in self._dealt if row in self._given]
-        return np.nancumsum(answers).astype(int).tolist()
+        return [int(found) for found in np.nancumsum(answers)]
 
     def answered_by(self, by: str = "") -> list[int]:
         """Rows that a person answered, the latest answer last."""
@@ -565,9 +566,23 @@ def _regression(
 
 
 def _ridge(features: Any, asked: NDArray[np.intp], y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what the answers alone say of each row, beyond their mean."""
+    """Return what the answers alone say of each row, beyond their mean.
+
+    A kernel ridge regression: linear in words; in columns of numbers a bell, so that an answer
+    speaks for the rows near by.
+    """
     part = features[asked]
-    gram = part @ part.T
-    gram = np.asarray(gram.toarray() if sp.issparse(gram) else gram, dtype=np.float64)
-    dual = np.linalg.solve(gram + _RIDGE * np.eye(len(y)), y - y.mean())
-    return np.asarray(features @ (part.T @ dual), dtype=np.float64)
+    if sp.issparse(features):
+        gram = np.asarray((part @ part.T).toarray(), dtype=np.float64)
+        dual = np.linalg.solve(gram + _RIDGE * np.eye(len(y)), y - y.mean())
+        return np.asarray(features @ (part.T @ dual), dtype=np.float64)
+    dual = np.linalg.solve(_bell(part, part) + _RIDGE_NEAR * np.eye(len(y)), y - y.mean())
+    blocks = range(0, len(features), _BLOCK)
+    return np.concatenate([_bell(features[i : i + _BLOCK], part) @ dual for i in blocks])
+
+
+def _bell(rows: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return exp(−‖a − b‖²/2d) of each row a and each other row b of d columns."""
+    a, b = rows.astype(np.float64), others.astype(np.float64)
+    far = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T
+    return np.exp(np.maximum(far, 0) / (-2 * max(a.shape[1], 1)))
