@@ -315,7 +315,8 @@ class ListReview:
         if differ := self.disagreements:
             rows = ", ".join(str(row + 1) for row in list(differ)[:10])
             more = f" and {len(differ) - 10:,} more" if len(differ) > 10 else ""
-            lines.append(f"Reviewers differ on {len(differ):,} rows: {rows}{more} (from 1 on).")
+            count = "1 row" if len(differ) == 1 else f"{len(differ):,} rows"
+            lines.append(f"Reviewers differ on {count}: {rows}{more} (from 1 on).")
         return lines
 
     def to_json(self, *, recall: float = 0.9) -> dict[str, Any]:
