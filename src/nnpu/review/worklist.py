@@ -55,6 +55,7 @@ _WEAK = 0.3  # what a row that nobody looked at counts as a negative
 _WORDS, _NUMBERS = 1.0, 0.3  # weight of the regression on sparse rows, and on dense ones
 _TAUGHT, _HALF = 1.5, 50  # weight of the answers alone, half of it after this many
 _RIDGE, _RIDGE_NEAR = 3.0, 1.0  # of the answers alone: on sparse rows, and on dense ones
+_LATEST = 2000  # answers that the ridge regression sees: its time grows with their cube
 _BLOCK = 4096  # dense rows at once: the kernel is a column an answer wide
 
 
@@ -333,7 +334,7 @@ class ListReview:
 
     def ranking(self) -> NDArray[np.float64]:
         """Return a score of each row by the model and all answers so far."""
-        answers = self.answers
+        answers = {row: _merged(given) for row, given in self._given.items()}
         asked = np.array([row for row, y in answers.items() if not np.isnan(y)], dtype=np.intp)
         if not asked.size or self.features is None:
             return self.scores
@@ -349,7 +350,8 @@ class ListReview:
             total += weight * _scaled(_regression(self.features, positive, negative, rest), rest)
         if np.ptp(y):
             share = asked.size / (asked.size + _HALF)
-            total += _TAUGHT * share * _scaled(_ridge(self.features, asked, y), rest)
+            taught = _ridge(self.features, asked[-_LATEST:], y[-_LATEST:])
+            total += _TAUGHT * share * _scaled(taught, rest)
         return total
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
