@@ -214,7 +214,7 @@ def certified(name: str, start: int, seed: int, recall: float) -> dict[str, obje
     mine.features = None if seed % 2 else mine.features  # half of them with a list that stays
     held, at = [], {"issued": False}
     while not at["issued"]:
-        rows = mine.next(ROUND if free.sum() < 2000 else 4 * ROUND, until=recall)
+        rows = mine.next(ROUND if name in SCREENING else 4 * ROUND, until=recall)
         mine.answer(rows, truth[rows])
         rest = positives - mine.found
         held.append(mine.left.low <= rest <= mine.left.high)
