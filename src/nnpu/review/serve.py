@@ -80,9 +80,11 @@ def serve(
         ) from error
     token = secrets.token_urlsafe(24)
     port = listener.getsockname()[1]
-    how = {"log_level": "error", "access_log": False, "server_header": False, "ws": "none"}
+    # One implementation of the protocol, whatever else is installed.
+    how = {"http": "h11", "loop": "asyncio", "ws": "none", "lifespan": "off"}
     app = make_app(desk, token, port, question=question)
-    settings: Any = {**how, "lifespan": "off", "timeout_graceful_shutdown": 2}
+    quiet = {"log_level": "error", "access_log": False, "server_header": False}
+    settings: Any = {**how, **quiet, "timeout_graceful_shutdown": 2}
     server = uvicorn.Server(uvicorn.Config(app, **settings))
     with listener, desk:
         announce(f"http://{_HOST}:{port}/{token}/")
