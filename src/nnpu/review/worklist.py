@@ -588,4 +588,4 @@ def _bell(rows: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.
     """Return exp(−‖a − b‖²/2d) of each row a and each other row b of d columns."""
     a, b = rows.astype(np.float64), others.astype(np.float64)
     far = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T
-    return np.exp(np.maximum(far, 0) / (-2 * max(a.shape[1], 1)))
+    return np.asarray(np.exp(np.maximum(far, 0) / (-2 * max(a.shape[1], 1))))
