@@ -441,3 +441,35 @@ def test_equal_rows_of_few_categories_and_rounded_numbers_are_chance(capsys):
     model = fit(few, s, verbose=1)
     assert model.n_labelled_ + model.n_unlabelled_ == N
     assert "repeat" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+@pytest.mark.parametrize("model", ["linear", "trees"])
+def test_arrays_of_large_numbers_close_together_are_fitted_and_judged(shift, model):
+    """As float32 all rows were equal: one row was kept, then all had one score."""
+    _, s, y, rng = base()
+    X = SHIFTS[shift](rng.normal(3.0 * y[:, None], 1, (N, 2)))
+    fitted = TablePU(0.3, model=model).fit(X, s)
+    assert fitted.holdout_.rows > 0.99 * N
+    assert roc_auc_score(y, fitted.decision_function(X)) > 0.95
+    assert fitted.evaluate(X, s).accuracy.value > 0.9
+    assert fitted.holdout_.accuracy.value > 0.9
+
+
+def test_copies_are_seen_among_rounded_numbers_and_not_among_columns_that_say_the_same():
+    columns, s, _, rng = base()
+    rows = np.tile(np.arange(N), 3)
+    rounded = {name: np.round(cells, 1) for name, cells in columns.items()}
+    thrice = {name: cells[rows] for name, cells in rounded.items()}
+    once = fit(rounded, s, model="linear")
+    again = fit(thrice, s[rows], model="linear")
+    assert N - 5 <= again.holdout_.rows <= N  # a few are equal by chance
+    assert once.holdout_.rows >= N - 5
+    width = [e.high - e.low for e in (once.holdout_.accuracy, again.holdout_.accuracy)]
+    assert width[1] == pytest.approx(width[0], rel=0.05)
+    amount = rng.integers(0, 5000, N)
+    twice = fit({"amount": amount, "cents": 100 * amount}, s, model="linear")
+    assert twice.n_labelled_ + twice.n_unlabelled_ == N
+    zips = rng.integers(0, 150, N)
+    places = {"zip": zips.astype(str), "town": (zips // 3).astype(str)}
+    assert fit(places, s, model="linear").n_unlabelled_ == (1 - s).sum()

@@ -8,8 +8,9 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
+from nnpu.data.streams import Batch
 from nnpu.parameters import InputError
-from nnpu.table.columns import fit_columns
+from nnpu.table.columns import ColumnPlan, fit_columns
 from nnpu.table.columns.guess import fit_column
 from nnpu.table.columns.numbers import decimal_mark, spelled_numbers
 from nnpu.table.reading import as_batch
@@ -216,7 +217,7 @@ def test_none_is_a_value_among_categories_and_missing_among_numbers():
 def test_too_many_bad_cells_at_predict_are_refused_with_row_and_cell():
     fitted = column([str(number) for number in range(100)])
     with pytest.raises(InputError, match=r"Column 'c', row 12: 'old' is not a number"):
-        fitted.read(pa.array(["1", "old", "2"]), first=10)
+        ColumnPlan((fitted,)).raw(Batch({"c": pa.array(["1", "old", "2"])}, {}, 3, 10, "t.csv"))
     reading = fitted.read(pa.array(["1"] * 99 + ["old"]), first=10)
     assert (reading.unreadable, int(np.isnan(reading.values).sum()), reading.example) == (
         1,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.data.streams import TOLERATED
 from nnpu.table.columns.categories import MOST_CATEGORIES, Category
 from nnpu.table.columns.cells import (
     as_text,
@@ -17,7 +18,7 @@ from nnpu.table.columns.cells import (
     is_string,
     is_temporal,
 )
-from nnpu.table.columns.column import TOLERATED, Column, Dropped, percent
+from nnpu.table.columns.column import Column, Dropped, percent
 from nnpu.table.columns.numbers import (
     Number,
     as_numbers,
