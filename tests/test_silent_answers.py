@@ -473,3 +473,35 @@ def test_copies_are_seen_among_rounded_numbers_and_not_among_columns_that_say_th
     zips = rng.integers(0, 150, N)
     places = {"zip": zips.astype(str), "town": (zips // 3).astype(str)}
     assert fit(places, s, model="linear").n_unlabelled_ == (1 - s).sum()
+
+
+def test_labels_in_another_order_than_the_rows_are_refused():
+    """They were taken by their place: accuracy .68 for .99."""
+    columns, s, _, _ = base()
+    frame, labels = pd.DataFrame(columns), pd.Series(s)
+    model = TablePU(0.3, model="linear").fit(frame, labels)
+    assert model.evaluate(frame, labels).rows == N
+    assert model.evaluate(frame, labels.set_axis(np.arange(N) + 7)).rows == N  # another index
+    for call in (TablePU(0.3).fit, model.evaluate, model.score, model.predict):
+        with pytest.raises(InputError, match=r"another order.*s\.loc\[table\.index\]"):
+            call(frame, labels[::-1])
+
+
+@pytest.mark.parametrize("model", ["linear", "trees"])
+def test_two_unlabelled_rows_set_none_aside_and_are_no_sign_of_a_leak(model, capsys):
+    """The error spoke of folds."""
+    columns, _, _, _ = base(n=400)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted = fit(columns, np.arange(400) >= 2, prior=0.999, model=model, verbose=1)
+    assert fitted.holdout_ is None
+    assert not fitted.leaks_
+    assert "10 labelled and 10 unlabelled rows" in " ".join(capsys.readouterr().out.split())
+
+
+def test_measurements_without_a_name_are_a_feature_and_an_index_is_not():
+    columns, s, _, _ = base()
+    measured = fit({"": columns["x0"], "x1": columns["x1"]}, s).columns_
+    assert measured.raw_names == ["", "x1"]
+    numbered = fit({"": np.arange(N), "x1": columns["x1"]}, s).columns_
+    assert numbered.raw_names == ["x1"]

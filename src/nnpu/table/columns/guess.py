@@ -53,7 +53,14 @@ def is_id(name: str, cells: Any) -> bool:
     >>> is_id("customer_id", pa.array(["a", "b"])), is_id("customer_id", pa.array(["a", "a"]))
     (True, False)
     """
-    return is_named_like_an_id(name) and is_unique(cells)
+    return is_named_like_an_id(name) and is_unique(cells) and not (name == "" and _measured(cells))
+
+
+def _measured(cells: Any) -> bool:
+    """Return whether there are fractions among the cells: an index of pandas or R has none."""
+    import pyarrow.compute as pc
+
+    return bool(pc.any(pc.match_substring_regex(as_text(cells), r"^-?\d*\.\d*[1-9]")).as_py())
 
 
 def is_named_like_an_id(name: str) -> bool:
