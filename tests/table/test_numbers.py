@@ -274,3 +274,17 @@ def test_plain_numbers_are_read_quickly_as_they_are_read_slowly():
     slow = spelled_numbers(pa.array([*plain, "$1"]), ".")[:-1]
     assert spelled_numbers(pa.array(plain), ".").tolist() == slow.tolist()
     assert np.isnan(spelled_numbers(pa.array(["1", "inf", "nan"]), ".")).tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("cell", ["{} kg", "{}.5g"])
+def test_numbers_with_a_unit_are_words_and_that_is_said(cell):
+    """Up to now it was not said why such a column is a category."""
+    told = column([cell.format(number % 50) for number in range(200)]).told()
+    assert (
+        f"taken for words: more than digits stands in the cells, as in {cell.format(0)!r}" in told
+    )
+
+
+@pytest.mark.parametrize("cell", ["{:05}", "{}A", "{} Main St", "flat {}"])
+def test_codes_and_addresses_are_no_numbers_with_units(cell):
+    assert "digits" not in column([cell.format(number % 50) for number in range(200)]).told()
