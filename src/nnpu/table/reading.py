@@ -264,7 +264,8 @@ def check_order(table: Any, s: Any) -> None:
     table, s
         A table and its labels, as a user passed them.
     """
-    here, there = getattr(table, "index", None), getattr(s, "index", None)
+    here: Any = getattr(table, "index", None)
+    there: Any = getattr(s, "index", None)
     if not hasattr(here, "equals") or not hasattr(there, "equals") or here.equals(there):
         return
     with suppress(TypeError):  # an index that cannot be sorted
