@@ -505,3 +505,16 @@ def test_measurements_without_a_name_are_a_feature_and_an_index_is_not():
     assert measured.raw_names == ["", "x1"]
     numbered = fit({"": np.arange(N), "x1": columns["x1"]}, s).columns_
     assert numbered.raw_names == ["x1"]
+
+
+@pytest.mark.parametrize("weak", [0.0, 0.5])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_share_from_towns_and_a_weak_number_is_not_identified(seed, weak):
+    """Positives in every second of 40 towns, negatives in all: .65 (.59 to .67) for .3."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(N) < 0.3
+    town = np.where(y, 2 * rng.integers(0, 20, N), rng.integers(0, 40, N)).astype(str)
+    columns = {"town": town, "x": rng.normal(weak * y)}
+    found = fit(columns, (y & (rng.random(N) < 0.4)).astype(int), prior="auto").prior_estimate_
+    assert not found.identified
+    assert found.low < 0.3 < found.high
