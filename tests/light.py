@@ -107,7 +107,11 @@ TORCH_TESTS = frozenset(
 )
 
 # What needs a browser or the site's packages, which `make test` has.
-ELSEWHERE = ("tests/review/test_page_browser.py", "tests/test_site.py")
+ELSEWHERE = (
+    "tests/review/test_page_browser.py",
+    "tests/review/test_serve_browser.py",
+    "tests/test_site.py",
+)
 
 # scikit-learn's own checks skip what needs a package that we do not use.
 OTHERS_SKIPS = ("SCIPY_ARRAY_API",)

@@ -441,3 +441,80 @@ def test_equal_rows_of_few_categories_and_rounded_numbers_are_chance(capsys):
     model = fit(few, s, verbose=1)
     assert model.n_labelled_ + model.n_unlabelled_ == N
     assert "repeat" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+@pytest.mark.parametrize("model", ["linear", "trees"])
+def test_arrays_of_large_numbers_close_together_are_fitted_and_judged(shift, model):
+    """As float32 all rows were equal: one row was kept, then all had one score."""
+    _, s, y, rng = base()
+    X = SHIFTS[shift](rng.normal(3.0 * y[:, None], 1, (N, 2)))
+    fitted = TablePU(0.3, model=model).fit(X, s)
+    assert fitted.holdout_.rows > 0.99 * N
+    assert roc_auc_score(y, fitted.decision_function(X)) > 0.95
+    assert fitted.evaluate(X, s).accuracy.value > 0.9
+    assert fitted.holdout_.accuracy.value > 0.9
+
+
+def test_copies_are_seen_among_rounded_numbers_and_not_among_columns_that_say_the_same():
+    columns, s, _, rng = base()
+    rows = np.tile(np.arange(N), 3)
+    rounded = {name: np.round(cells, 1) for name, cells in columns.items()}
+    thrice = {name: cells[rows] for name, cells in rounded.items()}
+    once = fit(rounded, s, model="linear")
+    again = fit(thrice, s[rows], model="linear")
+    assert N - 5 <= again.holdout_.rows <= N  # a few are equal by chance
+    assert once.holdout_.rows >= N - 5
+    width = [e.high - e.low for e in (once.holdout_.accuracy, again.holdout_.accuracy)]
+    assert width[1] == pytest.approx(width[0], rel=0.05)
+    amount = rng.integers(0, 5000, N)
+    twice = fit({"amount": amount, "cents": 100 * amount}, s, model="linear")
+    assert twice.n_labelled_ + twice.n_unlabelled_ == N
+    zips = rng.integers(0, 150, N)
+    places = {"zip": zips.astype(str), "town": (zips // 3).astype(str)}
+    assert fit(places, s, model="linear").n_unlabelled_ == (1 - s).sum()
+
+
+def test_labels_in_another_order_than_the_rows_are_refused():
+    """They were taken by their place: accuracy .68 for .99."""
+    columns, s, _, _ = base()
+    frame, labels = pd.DataFrame(columns), pd.Series(s)
+    model = TablePU(0.3, model="linear").fit(frame, labels)
+    assert model.evaluate(frame, labels).rows == N
+    assert model.evaluate(frame, labels.set_axis(np.arange(N) + 7)).rows == N  # another index
+    for call in (TablePU(0.3).fit, model.evaluate, model.score, model.predict):
+        with pytest.raises(InputError, match=r"another order.*s\.loc\[table\.index\]"):
+            call(frame, labels[::-1])
+
+
+@pytest.mark.parametrize("model", ["linear", "trees"])
+def test_two_unlabelled_rows_set_none_aside_and_are_no_sign_of_a_leak(model, capsys):
+    """The error spoke of folds."""
+    columns, _, _, _ = base(n=400)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted = fit(columns, np.arange(400) >= 2, prior=0.999, model=model, verbose=1)
+    assert fitted.holdout_ is None
+    assert not fitted.leaks_
+    assert "10 labelled and 10 unlabelled rows" in " ".join(capsys.readouterr().out.split())
+
+
+def test_measurements_without_a_name_are_a_feature_and_an_index_is_not():
+    columns, s, _, _ = base()
+    measured = fit({"": columns["x0"], "x1": columns["x1"]}, s).columns_
+    assert measured.raw_names == ["", "x1"]
+    numbered = fit({"": np.arange(N), "x1": columns["x1"]}, s).columns_
+    assert numbered.raw_names == ["x1"]
+
+
+@pytest.mark.parametrize("weak", [0.0, 0.5])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_share_from_towns_and_a_weak_number_is_not_identified(seed, weak):
+    """Positives in every second of 40 towns, negatives in all: .65 (.59 to .67) for .3."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(N) < 0.3
+    town = np.where(y, 2 * rng.integers(0, 20, N), rng.integers(0, 40, N)).astype(str)
+    columns = {"town": town, "x": rng.normal(weak * y)}
+    found = fit(columns, (y & (rng.random(N) < 0.4)).astype(int), prior="auto").prior_estimate_
+    assert not found.identified
+    assert found.low < 0.3 < found.high

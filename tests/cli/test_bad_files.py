@@ -232,6 +232,20 @@ PREDICT_FILES = [
 ]
 
 
+@pytest.mark.parametrize("row", [5, 39, 42])
+def test_one_bad_cell_is_missing_in_whichever_batch_it_stands(
+    tmp_path, capsys, model, monkeypatch, row
+):
+    """It was fatal in the last batch, which had three rows."""
+    monkeypatch.setattr("nnpu.data.csvfile._BLOCK", 220)  # bytes: twenty rows
+    lines = ["30,Ulm,yes"] * 43
+    lines[row] = "xx,Ulm,yes"
+    (tmp_path / "new.csv").write_text("\n".join(["age,town,member", *lines]) + "\n")
+    main(["predict", str(model), str(tmp_path / "new.csv"), "--out", str(tmp_path / "p.csv")])
+    assert f"row {row + 1} is 'xx'" in " ".join(capsys.readouterr().err.split())
+    assert len((tmp_path / "p.csv").read_text().splitlines()) == 44
+
+
 @pytest.mark.parametrize(("content", "message"), PREDICT_FILES)
 def test_predict_refuses_a_wrong_file_and_writes_nothing(tmp_path, capsys, model, content, message):
     (tmp_path / "new.csv").write_bytes(content)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 
 import numpy as np
 import pytest
+from tests.review.served import start_command
 
 from nnpu.cli import main
 
@@ -302,7 +304,7 @@ def test_two_people_and_rows_that_wait(fitted, tmp_path, capsys):
     review(folder, "--folder", kept, "--answers", review_by_ben, "--by", "ben", "--status")
     said = capsys.readouterr().out
     assert "10 of" in said
-    assert "Reviewers differ on 1 rows" in said
+    assert "Reviewers differ on 1 row:" in said
 
 
 @pytest.mark.parametrize(
@@ -316,6 +318,9 @@ def test_two_people_and_rows_that_wait(fitted, tmp_path, capsys):
         (["--folder", "{r}", "--status", "--until", "0.9"], "write recall=0.9"),
         (["--folder", "{there}", "--status"], "not an empty folder"),
         (["--folder", "{r}", "--answers", "{table}"], "not a sheet"),
+        (["--serve"], "--serve needs --folder"),
+        (["--folder", "{r}", "--serve", "--status"], "--serve does it all in a page"),
+        (["--folder", "{r}", "--status", "--port", "8000"], "--port needs --serve"),
     ],
 )
 def test_a_review_down_the_list_refuses(arguments, words, fitted, tmp_path, capsys):
@@ -329,3 +334,34 @@ def test_a_review_down_the_list_refuses(arguments, words, fitted, tmp_path, caps
     error = capsys.readouterr().err
     assert words in " ".join(error.split())
     assert "Traceback" not in error
+
+
+def test_a_page_is_served_until_ctrl_c_and_its_answers_are_in_the_status(fitted, tmp_path, capsys):
+    folder, truth, labelled = fitted
+    options = ["--folder", tmp_path / "r", "--serve", "--by", "anna", "--question", "Fraud?"]
+    server = start_command(folder / "model", folder / "table.csv", *options)
+    try:
+        assert b"Fraud?" in server.ask()[2]
+        _, found = server.do("next")
+        for _ in range(3):
+            cells = {cell["name"]: cell["text"] for cell in found["row"]["cells"]}
+            assert cells["id"] not in labelled
+            assert "known" not in cells
+            answer = "yes" if truth[cells["id"]] else "no"
+            _, found = server.do("answer", row=str(found["row"]["row"]), answer=answer)
+    finally:
+        server.stop()
+    assert server.process.returncode == 130
+    review(folder, "--folder", tmp_path / "r", "--status", "--json")
+    assert json.loads(capsys.readouterr().out)["looks"] == 3
+
+
+def test_without_the_extra_one_line_names_it(fitted, tmp_path, capsys, monkeypatch):
+    folder, *_ = fitted
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "nnpu.review.serve", raising=False)
+    with pytest.raises(SystemExit) as stopped:
+        review(folder, "--folder", tmp_path / "r", "--serve")
+    assert stopped.value.code == 2
+    assert "pip install 'nnpu[serve]'" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "r").exists()

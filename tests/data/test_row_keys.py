@@ -41,9 +41,15 @@ def test_columns_are_not_interchangeable():
 
 
 def test_numbers_count_as_they_are_in_single_precision():
-    x = np.array([[1.1, 7.0], [1e9 + 1, -3.0]])
+    x = np.array([[1.1, 7.0], [1e6 + 0.3, -3.0]])
     np.testing.assert_array_equal(row_keys(x), row_keys(x.astype(np.float32)))
     np.testing.assert_array_equal(row_keys(np.array([[1, 7]])), row_keys(np.array([[1.0, 7.0]])))
+
+
+def test_large_integers_that_single_precision_does_not_hold_are_told_apart():
+    x = np.array([[2.0**24 + 1], [2.0**24 + 2], [1.7e18], [1.7e18 + 256]])
+    assert len(set(row_keys(x).tolist())) == 4
+    assert len(set(row_keys(sp.csr_array(x)).tolist())) == 4
 
 
 def test_keys_do_not_depend_on_the_rows_around_them():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import joblib
@@ -11,8 +14,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 import nnpu
-from nnpu import LinearPU, PUClassifier, PUWrapper
+from nnpu import BoostedPU, EnsemblePU, LinearPU, PUClassifier, PUWrapper
 from nnpu.data import PUStratifiedKFold
+from nnpu.estimators import threads
 
 
 @pytest.fixture
@@ -68,3 +72,48 @@ def test_a_parallel_search_finds_what_a_sequential_one_does(backend, sample, qui
     expected = search(sample, quick, None)
     with joblib.parallel_config(backend=backend):
         assert search(sample, quick, 2) == expected
+
+
+@pytest.mark.parametrize(
+    ("allowed", "total", "busy", "expected"),
+    [
+        (2, 2, 0, 2),
+        (2, 2, 1, 1),
+        (2, 2, 3, 1),  # two threads took six times as long as one
+        (2, 64, 30, 2),  # a container with a quota, on a large machine
+        (8, 8, 3, 5),
+    ],
+)
+def test_threads_are_as_many_as_processors_are_free(allowed, total, busy, expected, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(joblib, "cpu_count", lambda: allowed)
+    monkeypatch.setattr("os.cpu_count", lambda: total)
+    monkeypatch.setattr(threads, "_busy_elsewhere", lambda: busy)
+    assert threads.count_jobs(None) == threads.count_jobs(-1) == expected
+    assert threads.count_jobs(3) == 3
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert threads.count_jobs(None) == 1
+
+
+def test_a_thread_that_works_elsewhere_is_seen():
+    """While another process computes, at least one processor is busy beside this thread."""
+    work = [sys.executable, "-c", "while True: pass"]
+    with subprocess.Popen(work) as other:
+        try:
+            looks = []
+            for _ in range(100):
+                time.sleep(0.02)
+                looks.append(threads._busy_elsewhere())
+        finally:
+            other.kill()
+    assert np.median(looks) >= 1
+
+
+@pytest.mark.parametrize("classifier", [BoostedPU, EnsemblePU])
+def test_trees_ask_how_many_processors_are_free(classifier, monkeypatch):
+    asked = []
+    monkeypatch.setattr(threads, "_busy_elsewhere", lambda: asked.append(1) or 0)
+    x = np.random.default_rng(0).normal(size=(600, 3)) + np.arange(600)[:, None] % 2
+    members = {"members": ["small-trees"]} if classifier is EnsemblePU else {"n_estimators": 2}
+    classifier(0.5, random_state=0, **members).fit(x, np.arange(600) % 2)
+    assert asked

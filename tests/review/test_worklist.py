@@ -11,7 +11,7 @@ from scipy import sparse
 
 from nnpu import TablePU
 from nnpu.parameters import InputError, ParameterError
-from nnpu.review import ListReview, load
+from nnpu.review import ListReview, load, worklist
 
 
 def problem(seed=0, n=500):
@@ -228,3 +228,59 @@ def test_what_cannot_be_is_refused(tmp_path):
         file.write('{"deal": [[0, 0]]}\n')
     with pytest.raises(InputError, match="damaged"):
         load(folder)
+
+
+def test_an_answer_that_is_taken_back_was_never_given(tmp_path):
+    y, x = problem()
+    review = work(ListReview(x[:, 0], x), y, 2)
+    review.save(tmp_path / "r")
+    before = review.to_json()
+    rows = review.next(2, random=0)
+    review.answer(rows, [1, 0], by="anna")
+    review.answer(rows[:1], [0], by="ben")
+    assert review.answered_by("anna") == [rows[1], rows[0]]  # row 0 has the latest answer
+    review.take_back(int(rows[1]), by="anna")
+    review.take_back(int(rows[0]), by="ben")
+    assert review.answers[int(rows[0])] == 1.0
+    review.take_back(int(rows[0]), by="anna")
+    again = load(tmp_path / "r")
+    same(review, again)
+    assert again.waiting_for() == rows.tolist()
+    assert again.to_json() == before | {"waiting": 2}
+    with pytest.raises(InputError, match="no answer of this person"):
+        review.take_back(int(rows[0]), by="ben")
+
+
+def test_rows_that_nobody_looked_at_yet_stay_in_the_pool():
+    """What was dealt after the last answer has not been looked at: bounds do not move by it."""
+    y, x = problem(n=100)
+    review = work(ListReview(x[:, 0] + x[:, 1]), y, 3, random=0.5)
+    left, certificate = review.left, review.certificate(0.8)
+    rows = review.next(10, random=0.5)
+    assert (review.left, review.certificate(0.8)) == (left, certificate)
+    last = list(review._dealt)[-1]
+    review.answer([last], [0])  # the nine before it count as looks without an answer
+    assert review._looks().unclear == 9
+    review.answer(rows, y[rows])
+    assert review._looks().unclear == 0
+
+
+def test_the_curve_counts_finds_in_the_order_of_the_looks():
+    review = ListReview(np.arange(4.0))
+    rows = review.next(3, random=0)
+    review.answer(rows[::-1], [1, np.nan, 0])
+    assert rows.tolist() == [3, 2, 1]
+    assert review.curve == [0, 0, 1]
+
+
+def test_answers_on_numbers_teach_as_a_kernel_ridge_regression_does():
+    """scikit-learn's is the oracle: a bell of width √d, penalty 1, answers about their mean."""
+    from sklearn.kernel_ridge import KernelRidge
+
+    y, x = problem(n=5000)  # more than one block of rows
+    x = x.astype(np.float32)
+    asked = np.arange(0, 400, 7)
+    model = KernelRidge(alpha=1.0, kernel="rbf", gamma=1 / (2 * x.shape[1]))
+    expected = model.fit(x[asked], y[asked] - y[asked].mean()).predict(x)
+    found = worklist._ridge(x, asked, y[asked].astype(float))
+    assert found == pytest.approx(expected, abs=1e-6)

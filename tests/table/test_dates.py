@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from nnpu.data.streams import Batch
 from nnpu.parameters import InputError
+from nnpu.table.columns import ColumnPlan
 from nnpu.table.columns.dates import Date
 from nnpu.table.columns.guess import fit_column
 from nnpu.table.columns.spellings import spelled_dates
@@ -152,13 +154,13 @@ def test_a_cell_that_is_no_date_is_missing_and_stated():
         "row 141 is 'later'",
     )
     with pytest.raises(InputError, match=r"Column 'when', row 1: 'later' is not a date"):
-        fitted.read(pa.array(["later"]))
+        ColumnPlan((fitted,)).raw(Batch({"when": pa.array(["later"])}, {}, 1, 0, "t.csv"))
 
 
 def test_dates_in_an_order_that_the_training_did_not_have_are_refused():
     fitted = column(["2024-01-31", "2024-02-01"])
     with pytest.raises(InputError, match=r"'3/4/2024' is not a date that can be read in one way"):
-        fitted.read(pa.array(["3/4/2024"]))
+        ColumnPlan((fitted,)).raw(Batch({"when": pa.array(["3/4/2024"])}, {}, 1, 0, "t.csv"))
 
 
 @pytest.mark.parametrize("cells", [[20240103, 20249999, 20240105, 5], [19991231, 7, 8, 9]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,6 +26,7 @@ _FOLDER = "Work down the list: keep rounds and answers in this folder."
 _NEXT = "With --folder: deal the next N rows and write them to --out."
 _UNTIL = "With --next: the cheapest order of looks for this certificate, such as recall=0.9."
 _RANDOM = "With --next: the share of random looks.  [default: 0.1]"
+_SERVE = "With --folder: answer in a page of this machine that learns. Needs the extra serve."
 _SHEET, _WRITTEN = Source(dir_okay=False), Result(dir_okay=False)
 _KEPT = ResultFolder(files=("review.json", "review.safetensors", "looks.jsonl"))
 
@@ -42,6 +45,8 @@ _KEPT = ResultFolder(files=("review.json", "review.safetensors", "looks.jsonl"))
 @click.option("--next", "n", type=click.IntRange(min=1), metavar="N", help=_NEXT)
 @click.option("--waiting", is_flag=True, help="With --folder: write dealt rows without an answer.")
 @click.option("--status", is_flag=True, help="With --folder: say what is found and what is left.")
+@click.option("--serve", is_flag=True, help=_SERVE)
+@click.option("--port", type=click.IntRange(1, 65535), help="With --serve.  [default: a free one]")
 @click.option(
     "--random", type=click.FloatRange(0, 1), help="Share of random looks.  [default: 0.1]"
 )
@@ -66,13 +71,15 @@ def review(model_dir: Path, data: Path, as_json: bool, **options: Any) -> None:
     With --out or --page, draw rows and write them; pass the sheets of earlier rounds as --answers.
     With --answers alone, estimate prior, precision, recall and accuracy, with 90 % intervals.
     With --folder, work down the list: --next deals rows, --answers takes answers, --status says
-    how many are left and whether you may stop.
+    how many are left and whether you may stop, and --serve does it all in a page.
     """
     if options["folder"] is not None:
         _down_the_list(model_dir, data, as_json, **options)
         return
     alone = [
-        f"--{name}" for name in ("waiting", "status", "random", "until", "by") if options[name]
+        f"--{name}"
+        for name in ("waiting", "status", "serve", "port", "random", "until", "by")
+        if options[name]
     ]
     if options["n"] or alone:
         raise InputError(f"{(['--next'] if options['n'] else alone)[0]} needs --folder.")
@@ -141,13 +148,22 @@ def _down_the_list(
     for name in unused:
         if options[name]:
             raise InputError(f"--{name.replace('_', '-')} does not go with --folder.")
+    if options["serve"] and (n or out or answers or options["waiting"] or options["status"]):
+        raise InputError(
+            "--serve does it all in a page: leave --next, --out, --answers, --waiting "
+            "and --status out."
+        )
+    if options["port"] and not options["serve"]:
+        raise InputError("--port needs --serve.")
     if bool(n or options["waiting"]) != (out is not None) or (n and options["waiting"]):
         raise InputError("Rows go to a file: use --next N or --waiting, together with --out FILE.")
-    if not (out or answers or options["status"]):
-        raise InputError("Nothing to do: use --next with --out, --answers or --status.")
+    if not (out or answers or options["status"] or options["serve"]):
+        raise InputError("Nothing to do: use --next with --out, --answers, --status or --serve.")
     if out and holds_answers(out):
         raise InputError(f"{out} holds answers, which --out would overwrite; choose another file.")
     recall = parse_recall(options["until"])
+    if options["serve"]:
+        importlib.import_module("nnpu.review.serve")  # is the extra there? before any work
     with _shared.printed_warnings():
         model = load_table(model_dir)
         batch = model._batch(data)
@@ -155,6 +171,17 @@ def _down_the_list(
         review = job.kept_review(model, batch, folder, name=name, label=options["label"])
     for path in answers:
         review.answer(*read_looks(path, name), by=by)
+    if options["serve"]:
+
+        def announce(address: str) -> None:
+            words = [f"Open {address}", f"Answers are kept in {folder}. Ctrl-C ends the page."]
+            show({"address": address}, words, as_json=as_json)
+            sys.stdout.flush()
+
+        page = {"question": options["question"], "port": options["port"] or 0}
+        how = {"random": options["random"], "until": recall, "by": by, "images": data.parent}
+        job.serve_review(model, batch, review, **how, **page, announce=announce)
+        return
     how = {"n": n, "random": options["random"], "until": recall, "by": by}
     result, lines = job.work_down(model, batch, review, out, **how)
     show(result, lines, as_json=as_json)

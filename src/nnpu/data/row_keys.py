@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["equal_rows", "row_keys"]
 
+_INTEGERS = 2.0**24  # float32 holds all integers up to here
+
 
 def row_keys(x: Any) -> NDArray[np.uint64]:
     """Return 64 bits for each row: the same in every process, different for different rows.
@@ -20,7 +22,8 @@ def row_keys(x: Any) -> NDArray[np.uint64]:
     Parameters
     ----------
     x : ndarray or sparse matrix of shape (n, d)
-        Numbers, taken as float32; all NaN are equal.
+        Numbers, taken as float32 up to 2^24 and as float64 beyond, where float32 does not even hold
+        integers. All NaN are equal.
 
     Examples
     --------
@@ -29,23 +32,32 @@ def row_keys(x: Any) -> NDArray[np.uint64]:
     (True, False)
     """
     if sp.issparse(x):
-        x = sp.csr_array(x, dtype=np.float32, copy=True)
+        x = sp.csr_array(x, dtype=np.float64, copy=True)
         x.sum_duplicates()
         x.eliminate_zeros()
-        indices, data = x.indices.astype(np.int64), np.where(np.isnan(x.data), np.nan, x.data)
+        indices, data = x.indices.astype(np.int64), _single(x.data)
         spans = zip(x.indptr[:-1], x.indptr[1:], strict=True)
         rows = (indices[i:j].tobytes() + data[i:j].tobytes() for i, j in spans)
         # Not Python's hash(), which differs from one process to the next.
         digests = b"".join(blake2b(row, digest_size=8).digest() for row in rows)
         return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
-    # Sums of the columns' bits times odd numbers, modulo 2^64.
-    odd = np.random.default_rng(0).integers(1, 1 << 63, x.shape[1], dtype=np.uint64) | 1
+    # Sums of numbers that depend on all bits of a cell, one law for each column, modulo 2^64.
+    odd = np.random.default_rng(0).integers(1, 1 << 63, (x.shape[1], 2), dtype=np.uint64) | 1
     keys = np.zeros(len(x), dtype=np.uint64)
-    for j, number in enumerate(odd):
-        column = np.asarray(x[:, j], np.float32) + np.float32(0)  # −0 becomes 0
-        bits = np.where(np.isnan(column), np.float32(np.nan), column).view(np.uint32)
-        keys += bits * number
+    for j, (first, second) in enumerate(odd):
+        bits = _single(np.asarray(x[:, j], np.float64)).view(np.uint64)
+        bits = (bits ^ (bits >> np.uint64(32))) * first
+        keys += (bits ^ (bits >> np.uint64(29))) * second
     return keys
+
+
+def _single(column: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers as float32 holds them if they are small enough; −0 is 0, all NaN are equal."""
+    with np.errstate(over="ignore"):
+        single = column.astype(np.float32).astype(np.float64) + 0.0
+    values: NDArray[np.float64] = np.where(np.abs(column) > _INTEGERS, column, single)
+    values[np.isnan(values)] = np.nan
+    return values
 
 
 def equal_rows(x: Any) -> NDArray[np.intp] | None:

@@ -18,13 +18,41 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "TOLERATED",
     "Batch",
+    "Faults",
     "check_file",
     "format_reader",
     "is_text",
     "read_rows",
     "stream_rows",
 ]
+
+#: The share of the cells of a column that may hold something else and count as missing.
+TOLERATED = 0.05
+
+
+class Faults:
+    """Counts the cells of a file that hold something else than their column does.
+
+    Few are taken for missing, and many are an error. How many there are is known when all batches
+    were read: the rule is one for the whole file.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[int, int, str]] = {}
+
+    def add(self, column: str, wrong: int, cells: int, complaint: str) -> None:
+        """Take the counts of a batch, and what to say if the file has too many such cells."""
+        before = self._found.get(column, (0, 0, ""))
+        said = before[2] or (complaint if wrong else "")
+        self._found[column] = (before[0] + wrong, before[1] + cells, said)
+
+    def check(self) -> None:
+        """Raise `InputError` if a column has more such cells than one in twenty."""
+        for wrong, cells, complaint in self._found.values():
+            if wrong > TOLERATED * cells:
+                raise InputError(complaint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +77,8 @@ class Batch:
         What is unusual about the way in which the file is written.
     numbers : ndarray of int, optional
         Which rows of the file these are, from `first` on; by default those that follow it.
+    faults : Faults, optional
+        Counts cells over the batches of a file; without it, each batch is judged alone.
     """
 
     columns: dict[str, Any]
@@ -59,6 +89,7 @@ class Batch:
     decimal: str | None = None
     read_as: str = ""
     numbers: NDArray[np.intp] | None = None
+    faults: Faults | None = None
 
     def __post_init__(self) -> None:
         for name, cells in self.columns.items():
@@ -134,6 +165,15 @@ def stream_rows(
     if decimal is not None:
         check_choice("decimal", decimal, "stream_rows", (".", ","))
     check_file(source)
+    faults = Faults()
+    for batch in _batches(source, sep, decimal, encoding, sheet):
+        yield replace(batch, faults=faults)
+    faults.check()
+
+
+def _batches(
+    source: Path, sep: str | None, decimal: str | None, encoding: str | None, sheet: str | None
+) -> Iterator[Batch]:
     if is_text(source):
         first = 0
         for dialect, batch in read_batches(source, sep, encoding):
@@ -179,13 +219,13 @@ def read_rows(
     if not batches:
         raise InputError(f"{path} has no rows.")
     if len(batches) == 1:
-        return batches[0]
+        return replace(batches[0], faults=None)
     columns = {
         name: pa.chunked_array([batch.columns[name] for batch in batches]).combine_chunks()
         for name in batches[0].columns
     }
     rows = sum(batch.n_rows for batch in batches)
-    return replace(batches[0], columns=columns, n_rows=rows)
+    return replace(batches[0], columns=columns, n_rows=rows, faults=None)
 
 
 def check_file(source: Path) -> None:

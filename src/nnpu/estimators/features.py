@@ -179,7 +179,7 @@ def rows_of(X: Any, index: NDArray[np.intp]) -> Any:
     """Return some rows in memory, wherever they are kept."""
     if not isinstance(X, Rows):
         table = sparse.csr_array(X) if sparse.issparse(X) else X
-        return table[index].astype(np.float32, copy=False)
+        return table[index]
     import torch
 
     batch = X.take(torch.from_numpy(index))

@@ -130,13 +130,13 @@ class Forest:
         X : ndarray or CSR matrix of shape (n, n_features)
             The rows.
         n_threads : int
-            Threads, where rows are many; 0 is one for each core.
+            Threads, where rows are many; 0 is one for each free processor.
         """
         tables, predict = self._quick(X)
         if tables is not None:
-            return np.concatenate(in_threads(tables, X, n_threads or count_jobs(None)))
+            return np.concatenate(in_threads(tables, X, n_threads or None))
         if predict is not None:
-            return np.asarray(predict(X, n_threads), dtype=np.float64)
+            return np.asarray(predict(X, count_jobs(n_threads)), dtype=np.float64)
         total: NDArray[np.float64] = self._walk(X, max(1, len(self.roots)), 1)[0]
         return total
 
@@ -174,7 +174,8 @@ class Forest:
         """Return the sums over the first `step`, 2 `step`, … trees, shape (stages, n)."""
         if (predict := self._quick(X, staged=True)[1]) is None:
             return self._walk(X, step, stages)
-        parts = [predict(X, 0, stage * step, step) for stage in range(stages)]
+        jobs = count_jobs(None)
+        parts = [predict(X, jobs, stage * step, step) for stage in range(stages)]
         return np.cumsum(parts, axis=0)
 
     def _walk(self, X: Any, step: int, stages: int) -> NDArray[np.float64]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +19,10 @@ __all__ = ["count_jobs", "in_threads", "one_blas_thread"]
 
 _BLOCK = 1 << 11  # rows of a block: near the size of a cache
 _LEAST = 1 << 8  # rows that are worth a thread
+_LOOKS = (0.0, 0.005, 0.01)  # seconds before each look for busy processors: a moment is no load
 
 
-def in_threads(function: Callable[[Any], Any], X: Any, n_jobs: int) -> list[Any]:
+def in_threads(function: Callable[[Any], Any], X: Any, n_jobs: int | None) -> list[Any]:
     """Return what the function makes of each block of rows, in their order.
 
     Parameters
@@ -27,8 +31,8 @@ def in_threads(function: Callable[[Any], Any], X: Any, n_jobs: int) -> list[Any]
         Of some rows.
     X : ndarray or CSR matrix
         The rows.
-    n_jobs : int
-        Number of threads, each of which multiplies matrices alone.
+    n_jobs : int or None
+        As in `count_jobs`; each thread multiplies matrices alone.
 
     Examples
     --------
@@ -37,11 +41,12 @@ def in_threads(function: Callable[[Any], Any], X: Any, n_jobs: int) -> list[Any]
     [2048, 2048, 904]
     """
     n = X.shape[0]
-    size = max(min(_BLOCK, -(-n // n_jobs)), min(_BLOCK, _LEAST))
+    jobs = count_jobs(n_jobs) if n > _LEAST else 1
+    size = max(min(_BLOCK, -(-n // jobs)), min(_BLOCK, _LEAST))
     blocks = [X[start : start + size] for start in range(0, n, size)]
-    if min(n_jobs, len(blocks)) < 2:
+    if min(jobs, len(blocks)) < 2:
         return [function(block) for block in blocks]
-    with one_blas_thread(), ThreadPoolExecutor(n_jobs) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(jobs) as pool:
         return list(pool.map(function, blocks))
 
 
@@ -60,10 +65,43 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
 
 def count_jobs(n_jobs: int | None) -> int:
-    """Return the number of threads that ``n_jobs`` means: one for each core if None or −1."""
+    """Return the number of threads that ``n_jobs`` means: one per free processor if None or −1.
+
+    Free are the processors that this process may use (affinity, container quota) less those that
+    others keep busy now. Threads beyond that spin while they wait for each other, which takes
+    several times as long as one thread. ``OMP_NUM_THREADS`` is the most. Results do not depend
+    on the number.
+
+    Examples
+    --------
+    >>> count_jobs(3), count_jobs(None) >= 1
+    (3, True)
+    """
+    if n_jobs and n_jobs > 0:
+        return n_jobs
     import joblib
 
-    return n_jobs if n_jobs and n_jobs > 0 else int(joblib.cpu_count())
+    allowed = int(joblib.cpu_count())  # knows the affinity and the quota
+    with suppress(KeyError, ValueError):  # not set, or one number per level
+        allowed = min(allowed, int(os.environ["OMP_NUM_THREADS"]))
+    total = os.cpu_count() or 1
+    for pause in _LOOKS:
+        time.sleep(pause)
+        free = total - _busy_elsewhere()
+        if free >= allowed:
+            return max(1, allowed)
+    return max(1, free)
+
+
+def _busy_elsewhere() -> int:
+    """Return how many threads of the machine run or wait for a processor, without this one."""
+    try:
+        with open("/proc/loadavg", encoding="ascii") as file:
+            return int(file.read().split()[3].split("/")[0]) - 1  # "0.52 0.58 0.59 3/412 8241"
+    except (OSError, ValueError, IndexError):
+        with suppress(AttributeError, OSError):  # Windows does not know its load
+            return round(os.getloadavg()[0])
+    return 0
 
 
 @cache

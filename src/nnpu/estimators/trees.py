@@ -11,6 +11,7 @@ from nnpu.boosting import PUObjective, check_boosted_loss
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.forest import Forest
 from nnpu.estimators.stored_forests import stored_forest
+from nnpu.estimators.threads import count_jobs
 from nnpu.estimators.untrusted import check_history
 from nnpu.extras import need_lightgbm
 from nnpu.parameters import InputError, check_count, check_number
@@ -62,7 +63,7 @@ class BoostedPU(BasePUClassifier):
     colsample_bytree : float, default=1.0
         Share of the features that a tree may use.
     n_jobs : int or None, default=None
-        Threads; None is as many as OpenMP sees fit.
+        Threads; None is one for each processor that is free. Results do not depend on it.
     random_state : int, RandomState or None, default=None
         Draws the features of each tree, and the folds in which the prior is estimated. The same
         seed on the same machine gives the same bits.
@@ -229,7 +230,7 @@ class BoostedPU(BasePUClassifier):
             "min_data_in_leaf": self.min_child_samples,
             "lambda_l2": self.reg_lambda,
             "feature_fraction": self.colsample_bytree,
-            "num_threads": self.n_jobs or 0,
+            "num_threads": count_jobs(self.n_jobs),
             "seed": seed,
             "deterministic": True,
             "feature_pre_filter": False,

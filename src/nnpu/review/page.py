@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-__all__ = ["page_text"]
+__all__ = ["images_of", "page_text"]
 
 _HIDDEN = ("probability", "reasons")  # what would sway a reviewer is shown on demand
 _IMAGES = {
@@ -72,7 +72,7 @@ def page_text(
         "rows": rows,
         "shown": shown,
         "hidden": hidden,
-        "images": [_images(row, shown, folder) for row in rows],
+        "images": [images_of(row, shown, folder) for row in rows],
     }
     template, style, script = (
         files("nnpu.review").joinpath(f"page.{kind}").read_text(encoding="utf-8")
@@ -98,14 +98,25 @@ def page_text(
     return "".join(text)
 
 
-def _hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def _images(
+def images_of(
     row: Sequence[str], shown: Sequence[int], folder: str | os.PathLike[str] | None
 ) -> dict[int, str]:
-    """Return the images that cells of a row name, as data."""
+    """Return the images that cells of a row name, as data.
+
+    Parameters
+    ----------
+    row : sequence of str
+        The cells.
+    shown : sequence of int
+        Which of them are looked at.
+    folder : path-like or None
+        Where the names are looked up: a cell must not fetch any other file of the machine.
+
+    Examples
+    --------
+    >>> images_of(["scan.png", "../secret.png"], [0, 1], "/no/such/folder")
+    {}
+    """
     if folder is None:
         return {}
     root, found = Path(folder).resolve(), {}
@@ -118,3 +129,7 @@ def _images(
         if inside and path.is_file() and path.stat().st_size <= _LARGEST_IMAGE:
             found[i] = f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
     return found
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -6,8 +6,8 @@ to the rows that are not dealt yet:
 - the model's own score;
 - a logistic regression of known and found positives against rows answered no, with the rows that
   nobody looked at as weak negatives;
-- a ridge regression of the answers alone, which learns where the list is right and where it is
-  not. It counts more with every answer, n/(n + 50).
+- a kernel ridge regression of the answers alone, which learns where the list is right and where
+  it is not. It counts more with every answer, n/(n + 50).
 
 The answers change the order and nothing else: the prior and the figures of the model stay, and what
 is left is judged by random looks alone (`nnpu.review.stopping`).
@@ -24,6 +24,7 @@ import json
 import os
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,9 @@ _FORMAT = "nnpu-review"
 _WEAK = 0.3  # what a row that nobody looked at counts as a negative
 _WORDS, _NUMBERS = 1.0, 0.3  # weight of the regression on sparse rows, and on dense ones
 _TAUGHT, _HALF = 1.5, 50  # weight of the answers alone, half of it after this many
-_RIDGE = 3.0
+_RIDGE, _RIDGE_NEAR = 3.0, 1.0  # of the answers alone: on sparse rows, and on dense ones
+_LATEST = 2000  # answers that the ridge regression sees: its time grows with their cube
+_BLOCK = 4096  # dense rows at once: the kernel is a column an answer wide
 
 
 class ListReview:
@@ -118,7 +121,8 @@ class ListReview:
         self.folder: Path | None = None
         self._size = int(np.isnan(self.known).sum())
         self._dealt: dict[int, bool] = {}  # row: drawn at random; in the order of the deals
-        self._given: dict[int, dict[str, float]] = {}  # row: person: answer
+        self._dealt_to: dict[int, str] = {}
+        self._given: dict[int, dict[str, float]] = {}  # row: person: answer; the latest last
         self._read = 0  # bytes of the log that are in memory
 
     def next(
@@ -146,6 +150,8 @@ class ListReview:
         """
         n = check_count("n", n, "next")
         share = check_number("random", random, "next", low=0, high=1)
+        self.refresh()
+        ranking = self.ranking()  # takes a while: others may write meanwhile
         with self._writing():
             if until is not None and not worth_listing(
                 self._looks(), recall=until, confidence=0.95, guess=self.expected
@@ -155,7 +161,7 @@ class ListReview:
             n = min(n, len(free))
             rng = np.random.default_rng([self.random_state, len(self._dealt)])
             drawn = min(int(share * n + rng.random()), n)  # share·n on the average
-            order = free[np.argsort(-self.ranking()[free], kind="stable")]
+            order = free[np.argsort(-ranking[free], kind="stable")]
             listed, rest = order[: n - drawn], np.sort(order[n - drawn :])
             chosen = rng.choice(rest, drawn, replace=False) if drawn else rest[:0]
             deal = [[int(row), 0] for row in listed] + [[int(row), 1] for row in chosen]
@@ -203,6 +209,42 @@ class ListReview:
             with self._writing():
                 self._write({"answer": pairs, "by": by})
 
+    def take_back(self, row: int, *, by: str = "") -> None:
+        """Take an answer back: the row waits for one again.
+
+        Parameters
+        ----------
+        row : int
+            A row number.
+        by : str
+            Whose answer it was.
+        """
+        with self._writing():
+            if by not in self._given.get(row, {}):
+                raise InputError(f"take_back: row {row} has no answer of this person.")
+            self._write({"back": [int(row)], "by": by})
+
+    def refresh(self) -> None:
+        """Take in what others wrote to the folder since."""
+        if self.folder is None:
+            return
+        try:
+            with open(self.folder / LOG, "rb") as file:
+                file.seek(self._read)
+                content = file.read()
+        except OSError as error:
+            raise InputError(f"{self.folder / LOG} cannot be read: {error.strerror}.") from error
+        whole = content[: content.rfind(b"\n") + 1]
+        for line in whole.splitlines():
+            try:
+                event = json.loads(line)
+                self._apply({"by": "", **event})
+            except (ValueError, TypeError, KeyError, IndexError) as error:
+                raise InputError(
+                    f"{self.folder / LOG} is damaged ({error}). Restore it from a copy."
+                ) from error
+        self._read += len(whole)
+
     @property
     def looks(self) -> int:
         """Rows that somebody answered, don't know included."""
@@ -212,6 +254,10 @@ class ListReview:
     def waiting(self) -> NDArray[np.intp]:
         """Rows that were dealt and have no answer yet."""
         return np.array([row for row in self._dealt if row not in self._given], dtype=np.intp)
+
+    def waiting_for(self, by: str = "") -> list[int]:
+        """Rows that were dealt to a person and that nobody answered yet."""
+        return [row for row in self.waiting.tolist() if self._dealt_to.get(row, "") == by]
 
     @property
     def found(self) -> int:
@@ -242,13 +288,23 @@ class ListReview:
         """The answer to each row that has one: 1, 0, or NaN for don't know."""
         return {row: _merged(given) for row, given in sorted(self._given.items())}
 
+    @property
+    def curve(self) -> list[int]:
+        """Positives found after each look, in the order in which the rows were dealt."""
+        answers = [_merged(self._given[row]) for row in self._dealt if row in self._given]
+        return [int(found) for found in np.nancumsum(answers)]
+
+    def answered_by(self, by: str = "") -> list[int]:
+        """Rows that a person answered, the latest answer last."""
+        return [row for row, given in self._given.items() if by in given]
+
     def is_random(self, rows: ArrayLike) -> NDArray[np.bool_]:
         """Return which of some dealt rows were drawn at random."""
         return np.array([self._dealt.get(int(row), False) for row in np.asarray(rows)], dtype=bool)
 
     def lines(self, *, recall: float = 0.9) -> list[str]:
         """Return where the review stands, for a terminal."""
-        drawn, rest = sum(self._dealt.values()), self.left
+        drawn, rest = int(self._looks().random.sum()), self.left
         lines = [
             f"{self.looks:,} of {self._size:,} rows looked at, {self.found:,} positives found.",
             f"Left among the others: about {rest.value:,.0f} ({rest.low:,.0f} to {rest.high:,.0f}, "
@@ -260,7 +316,8 @@ class ListReview:
         if differ := self.disagreements:
             rows = ", ".join(str(row + 1) for row in list(differ)[:10])
             more = f" and {len(differ) - 10:,} more" if len(differ) > 10 else ""
-            lines.append(f"Reviewers differ on {len(differ):,} rows: {rows}{more} (from 1 on).")
+            count = "1 row" if len(differ) == 1 else f"{len(differ):,} rows"
+            lines.append(f"Reviewers differ on {count}: {rows}{more} (from 1 on).")
         return lines
 
     def to_json(self, *, recall: float = 0.9) -> dict[str, Any]:
@@ -277,7 +334,7 @@ class ListReview:
 
     def ranking(self) -> NDArray[np.float64]:
         """Return a score of each row by the model and all answers so far."""
-        answers = self.answers
+        answers = {row: _merged(given) for row, given in self._given.items()}
         asked = np.array([row for row, y in answers.items() if not np.isnan(y)], dtype=np.intp)
         if not asked.size or self.features is None:
             return self.scores
@@ -293,7 +350,8 @@ class ListReview:
             total += weight * _scaled(_regression(self.features, positive, negative, rest), rest)
         if np.ptp(y):
             share = asked.size / (asked.size + _HALF)
-            total += _TAUGHT * share * _scaled(_ridge(self.features, asked, y), rest)
+            taught = _ridge(self.features, asked[-_LATEST:], y[-_LATEST:])
+            total += _TAUGHT * share * _scaled(taught, rest)
         return total
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
@@ -344,15 +402,22 @@ class ListReview:
         return mask
 
     def _looks(self) -> Looks:
-        answers = [_merged(self._given.get(row, {})) for row in self._dealt]
-        return Looks(self._size, np.array(list(self._dealt.values()), dtype=bool), answers)
+        """Return the looks up to the last one with an answer.
+
+        The bounds hold at any time. What was dealt after it, and nobody answered, has not been
+        looked at yet: it stays in the pool.
+        """
+        dealt = list(self._dealt.items())
+        while dealt and dealt[-1][0] not in self._given:
+            dealt.pop()
+        answers = [_merged(self._given.get(row, {})) for row, _ in dealt]
+        return Looks(self._size, np.array([drawn for _, drawn in dealt], dtype=bool), answers)
 
     def _events(self) -> list[dict[str, Any]]:
         """Return the log that makes this review."""
         events: list[dict[str, Any]] = []
-        if self._dealt:
-            deal = [[row, int(drawn)] for row, drawn in self._dealt.items()]
-            events.append({"deal": deal, "by": ""})
+        for who, part in groupby(self._dealt, lambda row: self._dealt_to.get(row, "")):
+            events.append({"deal": [[row, int(self._dealt[row])] for row in part], "by": who})
         for row, given in self._given.items():
             for who, y in given.items():
                 events.append({"answer": [[row, None if np.isnan(y) else int(y)]], "by": who})
@@ -362,12 +427,17 @@ class ListReview:
         for row, drawn in event.get("deal", ()):
             if not self._can_be_dealt(np.array([row])) or row in self._dealt:
                 raise ValueError(f"row {row} cannot be dealt")
-            self._dealt[row] = bool(drawn)
+            self._dealt[row], self._dealt_to[row] = bool(drawn), event["by"]
         for row, value in event.get("answer", ()):
             if not self._can_be_dealt(np.array([row])) or value not in (0, 1, None):
                 raise ValueError(f"row {row} cannot have the answer {value}")
             self._dealt.setdefault(row, False)
-            self._given.setdefault(row, {})[event["by"]] = np.nan if value is None else float(value)
+            given = self._given.pop(row, {})  # the last answer stands last
+            self._given[row] = given | {event["by"]: np.nan if value is None else float(value)}
+        for row in event.get("back", ()):
+            del self._given[row][event["by"]]
+            if not self._given[row]:
+                del self._given[row]
 
     def _write(self, event: dict[str, Any]) -> None:
         """Put an event on the disk, then into memory; called while `_writing`."""
@@ -382,26 +452,6 @@ class ListReview:
             self._read += len(line)
         self._apply(event)
 
-    def _refresh(self) -> None:
-        """Take in what others wrote since."""
-        assert self.folder is not None
-        try:
-            with open(self.folder / LOG, "rb") as file:
-                file.seek(self._read)
-                content = file.read()
-        except OSError as error:
-            raise InputError(f"{self.folder / LOG} cannot be read: {error.strerror}.") from error
-        whole = content[: content.rfind(b"\n") + 1]
-        for line in whole.splitlines():
-            try:
-                event = json.loads(line)
-                self._apply({"by": "", **event})
-            except (ValueError, TypeError, KeyError, IndexError) as error:
-                raise InputError(
-                    f"{self.folder / LOG} is damaged ({error}). Restore it from a copy."
-                ) from error
-        self._read += len(whole)
-
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Be the only writer of the folder, and know what the others wrote."""
@@ -412,7 +462,7 @@ class ListReview:
 
         try:
             with FileLock(self.folder / _LOCK, timeout=60):
-                self._refresh()
+                self.refresh()
                 yield
         except Timeout as error:
             raise InputError(f"{self.folder} is in use by another review; try again.") from error
@@ -466,7 +516,7 @@ def load(folder: str | os.PathLike[str]) -> ListReview:
     except Exception as error:  # safetensors has errors of its own
         raise InputError(f"{place} holds no review that can be read: {error}.") from error
     review.folder = place
-    review._refresh()
+    review.refresh()
     return review
 
 
@@ -519,9 +569,23 @@ def _regression(
 
 
 def _ridge(features: Any, asked: NDArray[np.intp], y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what the answers alone say of each row, beyond their mean."""
+    """Return what the answers alone say of each row, beyond their mean.
+
+    A kernel ridge regression: linear in words; in columns of numbers a bell, so that an answer
+    speaks for the rows near by.
+    """
     part = features[asked]
-    gram = part @ part.T
-    gram = np.asarray(gram.toarray() if sp.issparse(gram) else gram, dtype=np.float64)
-    dual = np.linalg.solve(gram + _RIDGE * np.eye(len(y)), y - y.mean())
-    return np.asarray(features @ (part.T @ dual), dtype=np.float64)
+    if sp.issparse(features):
+        gram = np.asarray((part @ part.T).toarray(), dtype=np.float64)
+        dual = np.linalg.solve(gram + _RIDGE * np.eye(len(y)), y - y.mean())
+        return np.asarray(features @ (part.T @ dual), dtype=np.float64)
+    dual = np.linalg.solve(_bell(part, part) + _RIDGE_NEAR * np.eye(len(y)), y - y.mean())
+    blocks = range(0, len(features), _BLOCK)
+    return np.concatenate([_bell(features[i : i + _BLOCK], part) @ dual for i in blocks])
+
+
+def _bell(rows: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return exp(−‖a − b‖²/2d) of each row a and each other row b of d columns."""
+    a, b = rows.astype(np.float64), others.astype(np.float64)
+    far = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T
+    return np.asarray(np.exp(np.maximum(far, 0) / (-2 * max(a.shape[1], 1))))

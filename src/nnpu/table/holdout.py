@@ -28,7 +28,7 @@ __all__ = [
     "set_aside",
 ]
 
-#: With fewer labelled rows than this, none is set aside: they would judge nothing.
+#: With fewer labelled, or unlabelled, rows than this, none is set aside: they would judge nothing.
 LEAST_LABELLED = 10
 _SIZES = 3  # lengths of the list that a fit speaks of: all that it says is a screen
 
@@ -105,7 +105,7 @@ def set_aside(
     array([32, 33, 34, 35, 36, 37, 38, 39])
     """
     nothing = np.zeros(len(s), dtype=bool)
-    if share == 0 or int((s == 1).sum()) < LEAST_LABELLED:
+    if share == 0 or min((s == 1).sum(), (s == 0).sum()) < LEAST_LABELLED:
         return nothing
     if time is not None:
         chosen = _latest(time, share)

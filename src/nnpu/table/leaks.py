@@ -28,7 +28,7 @@ __all__ = ["column_owners", "leaking_columns", "leaks", "one_sided_fillings"]
 
 _OF_P = 0.5  # of P that a region must hold
 _OF_U = 0.02  # of U that it may hold, relative to P
-_FEWEST = 20  # positives: fewer may agree in a column by chance
+_FEWEST = 20  # labelled or unlabelled rows: fewer may agree in a column by chance
 _CHANCE = 1e-6  # that the fillings of a column fall on one side by accident
 _ENOUGH = 20_000  # rows of P, and of U, that are looked at
 
@@ -54,7 +54,7 @@ def leaking_columns(
     sampling : {"one-sample", "two-sample"}
         How they came about.
     """
-    if (codes == 1).sum() < _FEWEST:
+    if min((codes == 1).sum(), (codes == 0).sum()) < _FEWEST:
         return []
     ids = id_numbers(plan, batch)
     if sampling == "one-sample" and ids is not None and leaks(ids[:, None], codes).size:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "as_batch",
     "check_labels",
+    "check_order",
     "check_parameters",
     "is_mixed",
     "is_path",
@@ -250,6 +252,28 @@ def check_labels(s: NDArray[np.int8], label: str | None, source: str) -> None:
             f"{source}: {n_p} labelled and {n_u} unlabelled rows{where}; at least two of each are "
             "needed."
         )
+
+
+def check_order(table: Any, s: Any) -> None:
+    """Raise `InputError` if labels with an index have that of the table in another order.
+
+    Labels belong to rows by their place; pandas would join them by the index.
+
+    Parameters
+    ----------
+    table, s
+        A table and its labels, as a user passed them.
+    """
+    here: Any = getattr(table, "index", None)
+    there: Any = getattr(s, "index", None)
+    if not hasattr(here, "equals") or not hasattr(there, "equals") or here.equals(there):
+        return
+    with suppress(TypeError):  # an index that cannot be sorted
+        if len(here) == len(there) and here.sort_values().equals(there.sort_values()):
+            raise InputError(
+                "The labels have the index of the table in another order, and labels are taken by "
+                "their place: pass s.loc[table.index], or s.to_numpy() if the places are right."
+            )
 
 
 def row_names(

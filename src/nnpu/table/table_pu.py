@@ -46,6 +46,7 @@ from nnpu.table.named_models import (
 )
 from nnpu.table.reading import (
     as_batch,
+    check_order,
     check_parameters,
     is_mixed,
     is_path,
@@ -543,6 +544,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         from nnpu.table.columns.drift import drift_sentence
 
         watch, probabilities, flags = self.drift_watch(), [], []
+        check_order(table, s)
         given = None if s is None or isinstance(s, str) else label_cells(self._rows(table), s)
         first = 0
         for batch, scores in self.scored(table, watch, labelled=s is not None):
@@ -603,6 +605,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         """
         check_is_fitted(self)
         self._check_array(table)
+        check_order(table, s)
         table = table if is_path(table) and isinstance(s, str) else self._rows(table)
         watch, scores, cells, names, files = self.drift_watch(), [], [], [], []
         kept: Examples | None = None
@@ -684,6 +687,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
     def _scored_labels(self, table: Any, s: Any) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
         """Return the scores of rows and their PU labels."""
         self._check_array(table)
+        check_order(table, s)
         table = table if is_path(table) and isinstance(s, str) else self._rows(table)
         parts = [(part, label_cells(b, s)) for b, part in self.scored(table, labelled=True)]
         cells = [cells for _, cells in parts]
@@ -945,6 +949,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         start_clock()
         check_parameters(self)
         self._say(SAMPLING_LINES[self.sampling])
+        check_order(table, s)
         batch = self._batch(table)
         if batch.n_rows == 0:
             raise InputError("The table has no rows.")
@@ -1020,7 +1025,11 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
     def _lines(
         self, batch: Batch, codes: NDArray[np.int8], aside: Any, in_folds: bool
     ) -> list[str]:
-        why = f"that takes {LEAST_LABELLED} labelled rows" if self.holdout else "as requested"
+        why = (
+            f"that takes {LEAST_LABELLED} labelled and {LEAST_LABELLED} unlabelled rows"
+            if self.holdout
+            else "as requested"
+        )
         word, how = self.pos_label_, batch.read_as
         return table_lines(
             codes,

@@ -19,6 +19,7 @@ from nnpu.model_folder import SUMS, find
 from nnpu.parameters import InputError
 from nnpu.review import Audit, ListReview, Review, curves, least_cost, list_count, scar_check
 from nnpu.review.audits import FIGURES
+from nnpu.review.page import images_of
 from nnpu.review.sheets import cells as table_cells
 from nnpu.review.sheets import looks_text, parse_purpose
 from nnpu.review.worklist import STATE, load
@@ -30,7 +31,7 @@ from nnpu.table.reasons import row_reasons
 from nnpu.table.table_answers import audited, population, with_answers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -52,6 +53,7 @@ __all__ = [
     "model_name",
     "review_findings",
     "review_page",
+    "serve_review",
     "table_review",
     "work_down",
     "write_rows",
@@ -59,6 +61,7 @@ __all__ = [
 
 _FOLDS = 3
 _ROWS, _ROWS_OF_LIST = 100, 30  # to draw, unless somebody says how many
+_LONGEST_CELL = 20_000  # characters
 _FINE = 0.02  # a prior that is known this well changes few decisions
 _PU = {"precision": "pu_precision", "recall": "pu_recall", "accuracy": "pu_accuracy"}
 
@@ -364,6 +367,67 @@ def work_down(
     result |= {"rows": len(rows), "random": int(drawn.sum()), "files": [str(out)]}
     words = f"{len(rows)} rows to look at, {drawn.sum()} of them drawn at random: {out}"
     return result, [*lines, words]
+
+
+def serve_review(
+    model: TablePU,
+    batch: Batch,
+    review: ListReview,
+    *,
+    images: Path | None = None,
+    question: str = "Is this row a positive?",
+    random: float | None = None,
+    until: float | None = None,
+    by: str = "",
+    port: int = 0,
+    announce: Callable[[str], None] = print,
+) -> None:
+    """Serve a review that a folder keeps as a page of this machine, until Ctrl-C.
+
+    Parameters
+    ----------
+    model, batch, review
+        The model, the table, the review of its list.
+    images : Path, optional
+        Where names of images in cells are looked up.
+    question, port, announce
+        As in `nnpu.review.serve.serve`.
+    random, until, by
+        As in `ListReview.next`.
+    """
+    import pyarrow as pa
+
+    from nnpu.review.desk import Desk
+    from nnpu.review.serve import serve
+
+    shown = {key: cells for key, cells in batch.columns.items() if key != model.label_}
+    table = pa.table(shown) if shown else None
+
+    def describe(rows: Sequence[int]) -> list[dict[str, Any]]:
+        numbers = np.asarray(rows, dtype=np.intp)
+        columns = table_cells(table, numbers)
+        reasons = row_reasons(model, batch, numbers)
+        views = []
+        for i in range(len(rows)):
+            texts = [values[i] for values in columns.values()]
+            pictures = images_of(texts, range(len(texts)), images)
+            cells = [
+                {"name": _shortened(name), "text": _shortened(text), "image": pictures.get(j)}
+                for j, (name, text) in enumerate(zip(columns, texts, strict=True))
+            ]
+            views.append({"cells": cells, "why": reasons[i]})
+        return views
+
+    share = 0.1 if random is None else random
+    desk = Desk(review.folder, describe, by=by, random=share, until=until)
+    serve(desk, question=question, port=port, announce=announce)
+
+
+def _shortened(text: str) -> str:
+    """Return a cell that a browser shows at once."""
+    if len(text) <= _LONGEST_CELL:
+        return text
+    return f"{text[:_LONGEST_CELL]} … ({len(text):,} characters)"
 
 
 def _teaching_features(model: TablePU, batch: Batch) -> Any:

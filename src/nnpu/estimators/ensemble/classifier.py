@@ -93,7 +93,8 @@ class EnsemblePU(BasePUClassifier):
     random_state : int, RandomState or None, default=None
         Decides folds and members: the same seed on the same machine gives the same bits.
     n_jobs : int or None, default=None
-        Threads of the trees; None is one for each core.
+        Threads of the trees; None is one for each processor that is free. Results do not depend
+        on it.
     verbose : int, default=0
         1 shows what is being fitted, on a line that changes; 2 prints a line per member.
 
@@ -463,7 +464,7 @@ class EnsemblePU(BasePUClassifier):
             )
 
     def _scores(self, X: Any) -> NDArray[np.float32]:
-        parts = in_threads(self._block_scores, X, count_jobs(self.n_jobs))
+        parts = in_threads(self._block_scores, X, self.n_jobs)
         return np.concatenate([np.zeros(0, np.float32), *parts])
 
     def _block_scores(self, X: Any) -> NDArray[np.float32]:

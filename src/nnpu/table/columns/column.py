@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from nnpu.parameters import InputError
 from nnpu.table.columns.cells import as_text, is_missing_word
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DAY",
-    "TOLERATED",
     "Block",
     "Column",
     "Dropped",
@@ -38,7 +36,6 @@ __all__ = [
 Block: TypeAlias = Any  # a float32 array, or a CSR one
 
 DAY = 86_400.0  # seconds
-TOLERATED = 0.05  # share of cells that cannot be read before the column, or the file, is wrong
 
 
 @dataclass(frozen=True)
@@ -53,11 +50,18 @@ class Reading:
         Number of cells that hold something else than the column does.
     example : str
         The first of these, with its row: "row 6 is 'unknown'".
+    wrong, cells : int
+        Number of those that do not say "not known", and of all that hold something.
+    complaint : str
+        What to say if these are too many.
     """
 
     values: Any
     unreadable: int = 0
     example: str = ""
+    wrong: int = 0
+    cells: int = 0
+    complaint: str = ""
 
 
 @dataclass(frozen=True)
@@ -165,7 +169,7 @@ class Id(Column):
 def tolerant(
     column: Column, cells: Any, values: Any, unreadable: NDArray[np.bool_], first: int, what: str
 ) -> Reading:
-    """Return what was read if few enough cells hold something else; these count as missing.
+    """Return what was read; cells that hold something else count as missing, if they are few.
 
     Words that say "not known" are no mistakes, however many there are.
 
@@ -177,25 +181,23 @@ def tolerant(
         Rows before these, for messages.
     what : str
         What a cell should be.
-
-    Raises
-    ------
-    InputError
-        If more than one cell in twenty holds something else.
     """
+    there = int((~np.isnan(values)).sum() + unreadable.sum())
     if not unreadable.any():
-        return Reading(values)
+        return Reading(values, cells=there)
     text = as_text(cells)
     wrong = unreadable & ~is_missing_word(text)
     row = int(np.argmax(wrong if wrong.any() else unreadable))
     place, cell = f"row {first + row + 1}", repr(text[row].as_py()[:40])
-    there = int((~np.isnan(values)).sum() + unreadable.sum())
-    if wrong.sum() > TOLERATED * there:
-        raise InputError(
-            f"Column {column.name!r}, {place}: {cell} is not {what}, as the column was in fit; "
-            "correct it or leave the cell empty."
-        )
-    return Reading(values, int(unreadable.sum()), f"{place} is {cell}")
+    return Reading(
+        values,
+        int(unreadable.sum()),
+        f"{place} is {cell}",
+        wrong=int(wrong.sum()),
+        cells=there,
+        complaint=f"Column {column.name!r}, {place}: {cell} is not {what}, as the column was in "
+        "fit; correct it or leave the cell empty.",
+    )
 
 
 def percent(part: int, whole: int) -> str:

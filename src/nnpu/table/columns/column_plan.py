@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
+from nnpu.data.streams import Faults
 from nnpu.parameters import InputError
 from nnpu.table.columns.cells import is_plain
 from nnpu.table.columns.column import Column, Dropped, Id
@@ -217,6 +218,11 @@ class ColumnPlan:
                 reading = column.read(_cells(batch, column), batch.first, batch.decimal)
             except InputError as error:
                 raise InputError(f"{batch.source}: {error}") from error
+            faults = batch.faults or Faults()
+            complaint = f"{batch.source}: {reading.complaint}"
+            faults.add(column.name, reading.wrong, reading.cells, complaint)
+            if batch.faults is None:  # these are all rows
+                faults.check()
             if watch is not None:
                 watch.add(column, reading)
             yield column, reading

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.data.streams import TOLERATED
 from nnpu.table.columns.categories import MOST_CATEGORIES, Category
 from nnpu.table.columns.cells import (
     as_text,
@@ -17,7 +19,7 @@ from nnpu.table.columns.cells import (
     is_string,
     is_temporal,
 )
-from nnpu.table.columns.column import TOLERATED, Column, Dropped, percent
+from nnpu.table.columns.column import Column, Dropped, percent
 from nnpu.table.columns.numbers import (
     Number,
     as_numbers,
@@ -37,6 +39,8 @@ _ID_ENDING = re.compile(r"([_\-. ][iI][dD]|[a-z](Id|ID))$")  # customer_id, cust
 _TIME_NAMES = ("time", "date", "epoch", "stamp", "_at", "_ts", "_ns", "_us", "_ms")
 _FEW = 1000  # distinct values up to which a column that is stored as categories has them
 _PROBE = 5000  # distinct values that are looked at first
+_MANY_NUMBERS = 20  # distinct strings such as 12.5 kg from which they are measurements, not codes
+_UNIT = r"^[+-]?(\d+[.,]\d+\s*\pL{1,4}|[\d.,]+\s+\pL{1,4}|[\p{Nd}.,]*[^\P{Nd}0-9][\p{Nd}.,]*)$"
 _LEAST_DATES = 3  # numbers such as 20240103 that must all be dates to be taken for dates
 NO_VALUE = "no cell has a value"
 SAME = "every row has the same value"
@@ -52,7 +56,14 @@ def is_id(name: str, cells: Any) -> bool:
     >>> is_id("customer_id", pa.array(["a", "b"])), is_id("customer_id", pa.array(["a", "a"]))
     (True, False)
     """
-    return is_named_like_an_id(name) and is_unique(cells)
+    return is_named_like_an_id(name) and is_unique(cells) and not (name == "" and _measured(cells))
+
+
+def _measured(cells: Any) -> bool:
+    """Return whether there are fractions among the cells: an index of pandas or R has none."""
+    import pyarrow.compute as pc
+
+    return bool(pc.any(pc.match_substring_regex(as_text(cells), r"^-?\d*\.\d*[1-9]")).as_py())
 
 
 def is_named_like_an_id(name: str) -> bool:
@@ -310,4 +321,18 @@ def _fit_words(name: str, text: Any, values: Any, training: Any) -> Column:
             if plain or pc.mean(pc.utf8_length(values)).as_py() < 10:
                 return Dropped(name, OWN)
             return Text.fit(name, training, "char_wb")  # a script without spaces
-    return Category.fit(name, training)
+    column = Category.fit(name, training)
+    if len(values) >= _MANY_NUMBERS and (note := _with_units(values)):
+        return replace(column, note=_joined(column.note, note))
+    return column
+
+
+def _with_units(values: Any) -> str:
+    """Say so if nearly all of the distinct strings are a number and a unit, or foreign digits."""
+    import pyarrow.compute as pc
+
+    unit = pc.match_substring_regex(values, _UNIT)
+    if pc.mean(unit).as_py() < 1 - TOLERATED:
+        return ""
+    cell = values.filter(unit)[0].as_py()[:40]
+    return f"taken for words: more than digits stands in the cells, as in {cell!r}"

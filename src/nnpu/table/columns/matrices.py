@@ -73,10 +73,14 @@ class Matrix(Column):
         )
 
     def dense(self, values: Any) -> Block:
-        """Return float32 features, CSR if they are; gaps are refused."""
+        """Return the features, CSR if they are; gaps are refused.
+
+        Dense ones of eight bytes stay float64: classifiers centre what float32 would round away.
+        """
+        wide = not self.is_sparse and values.dtype.itemsize > 4
         with np.errstate(over="ignore"):  # refused below
-            block = values.astype(np.float32)
-        self._check(np.isfinite(block.data if self.is_sparse else block))
+            block = values.astype(np.float64 if wide else np.float32, copy=False)
+            self._check(np.isfinite((block.data if self.is_sparse else block).astype(np.float32)))
         return block
 
     def raw(self, values: Any) -> Any:

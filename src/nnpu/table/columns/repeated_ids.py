@@ -27,7 +27,7 @@ _FEWEST = 20  # values; a column such as site_id with five sites is a feature
 _SHARED = 0.5  # correlation of the label status within a value: far beyond what a feature reaches
 _LEAST_ROWS = 100  # rows that share their value with another one, below which chance may do it
 _LEAST_LABELLED = 20  # of these
-_MANY_VALUES = 0.02  # two rows agree in the column more seldom: at least fifty values
+_ENOUGH = 20_000  # distinct rows that tell how many twins are chance
 _BY_CHANCE = 0.01  # twins of a row, below which equal rows are copies
 
 
@@ -178,8 +178,8 @@ def without_copies(
 ) -> NDArray[np.intp]:
     """Return the first of each set of rows that are equal in cells and label; all where by chance.
 
-    Columns of many values tell whether chance makes rows equal: were these independent, fewer than
-    one row of a hundred would have a twin. A table of a few categories has no such column.
+    Chance makes rows equal in a table of a few categories. How often is known from the rows that
+    agree in all columns but one: fewer than one row of a hundred may have a twin by chance.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def without_copies(
         Columns that are not compared. A unique id never is.
     """
     everything = np.arange(batch.n_rows)
-    columns: list[NDArray[Any]] = []
+    columns: list[NDArray[np.intp]] = []  # the same numbers for cells that are equal
     for name, cells in batch.columns.items():
         if name in exempt:
             continue
@@ -202,17 +202,42 @@ def without_copies(
         numbers = isinstance(matrix, np.ndarray) and matrix.dtype.kind in "biuf"
         if not numbers or matrix.ndim != 2:
             return everything
-        columns += list(matrix.T)
+        columns += [np.unique(column, return_inverse=True)[1] for column in matrix.T]
     same = equal_rows(np.column_stack([*columns, codes])) if columns else None
     if same is None:
         return everything
     once = np.sort(np.unique(same, return_index=True)[1])
-    twins = float(len(once))
-    for column in columns:
-        rows = np.unique(column[once], return_counts=True)[1]
-        agree = float((rows * (rows - 1.0)).sum()) / max(len(once) * (len(once) - 1.0), 1.0)
-        twins *= agree if agree <= _MANY_VALUES else 1.0
-    return once if twins < _BY_CHANCE else everything
+    return (
+        once if _twins_by_chance([column[once] for column in columns]) < _BY_CHANCE else everything
+    )
+
+
+def _twins_by_chance(columns: list[NDArray[np.intp]]) -> float:
+    """Return how many twins a row of distinct ones would have in as many further rows.
+
+    Two rows that agree in all columns but one would agree in that one too as often as any two rows
+    do, at the least. A column that another one follows from, and the other way round, is no
+    further column.
+    """
+    n = len(columns[0])
+    some = np.linspace(0, n - 1, min(n, _ENOUGH)).astype(np.intp)
+    firsts = [np.unique(c[some], return_index=True, return_inverse=True)[1:] for c in columns]
+    patterns = {first[places].tobytes(): places for first, places in firsts}
+    laws = np.random.default_rng(0).integers(1, 1 << 63, (len(patterns), n), dtype=np.uint64)
+    parts = [law[places] for law, places in zip(laws, patterns.values(), strict=True)]
+    total = sum(parts[1:], parts[0])
+    most = 0.0
+    for part, places in zip(parts, patterns.values(), strict=True):
+        agree = _pairs(places) / max(_pairs(np.zeros(len(some), np.intp)), 1.0)
+        alike = _pairs(np.unique(total - part, return_inverse=True)[1])
+        most = max(most, alike * agree)
+    return 2 * most / len(some) * n / len(some)
+
+
+def _pairs(places: NDArray[np.intp]) -> float:
+    """Return how many pairs of rows are equal."""
+    rows = np.bincount(places)
+    return float((rows * (rows - 1.0)).sum()) / 2
 
 
 def _is_ordered(batch: Batch, name: str, codes: NDArray[np.int8]) -> bool:
