@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from nnpu.data.row_keys import equal_rows, row_keys
+from nnpu.data.row_keys import row_keys
 from nnpu.data.streams import Batch, stream_rows
 from nnpu.estimators.evaluation import evaluate, labelled_share, share_here, unlabelled_cut
 from nnpu.estimators.notebook import NotebookBox
@@ -23,6 +23,7 @@ from nnpu.hidden import AuditedHidden, unlabelled_probability
 from nnpu.parameters import InputError, check_number
 from nnpu.table._messages import SAMPLING_LINES, say, start_clock, table_lines
 from nnpu.table.columns import find_column, fit_columns, known_labels
+from nnpu.table.both_samples import in_both, prior_of_the_rest
 from nnpu.table.columns.repeated_ids import repeated_ids, without_copies
 from nnpu.table.columns.seen import TrainingRows
 from nnpu.table.fitting import fit_classifier, known_answers
@@ -241,6 +242,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         batch, codes = self._read(table, s)
         if answers is None:  # which go by the rows of the whole table
             batch, codes = self._once(batch, codes)
+            batch, codes = self._apart(batch, codes)
         groups, unused = self._groups(batch, codes)
         in_folds = self._in_folds(codes)
         aside = np.zeros(len(codes), dtype=bool)
@@ -277,7 +279,8 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         """Fit to two tables, positives in one and unlabelled rows in the other: two samples.
 
         Columns are matched by their names; a warning names those that only one table has, and
-        says so if rows of one stand in the other. `sampling` becomes "two-sample".
+        says so if positives stand in the unlabelled table too, by their id or cell by cell: they
+        are taken out of it. `sampling` becomes "two-sample".
 
         Parameters
         ----------
@@ -303,14 +306,6 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         batch, lines = stacked(u, p)
         for line in lines:
             warnings.warn(f"Columns {line}.", UserWarning, stacklevel=2)
-        if same := _in_both(batch, self.id, u.n_rows):
-            warnings.warn(
-                f"{same:,} of the {p.n_rows:,} positives stand in the unlabelled table too, cell "
-                "by cell. If they were drawn from it, this is one sample: mark them in a label "
-                "column of that table and use fit with sampling='one-sample'.",
-                UserWarning,
-                stacklevel=2,
-            )
         return self.fit(batch, np.repeat([0, 1], [u.n_rows, p.n_rows]))
 
     def _in_folds(self, codes: NDArray[np.int8]) -> bool:
@@ -409,7 +404,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         """Estimate the share of positives in a table, without fitting a model."""
         from nnpu.table.table_prior import table_prior
 
-        batch, codes = self._once(*self._read(table, s))
+        batch, codes = self._apart(*self._once(*self._read(table, s)))
         groups, unused = self._groups(batch, codes)
         self.columns_ = self._plan(batch, np.arange(batch.n_rows), unused)
         features = features_for(self._classifier(codes), self.columns_, batch)
@@ -906,6 +901,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         self.label_ = s if isinstance(s, str) else None
         cells = label_cells(batch, s)
         codes, self.pos_label_ = read_labels([cells], s, batch.source, self.pos_label)
+        self._taken_out = 0, 0  # unlabelled rows that are labelled ones too, of how many
         return batch, codes
 
     def _once(self, batch: Batch, codes: NDArray[np.int8]) -> tuple[Batch, NDArray[np.int8]]:
@@ -918,6 +914,29 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         copies = batch.n_rows - len(rows)
         self._say(f"{copies:,} of {batch.n_rows:,} rows repeat another row and are left out.")
         return replace(batch.take(rows), numbers=rows), codes[rows]
+
+    def _apart(self, batch: Batch, codes: NDArray[np.int8]) -> tuple[Batch, NDArray[np.int8]]:
+        """Return two samples without the unlabelled rows that are labelled ones."""
+        if self.sampling == "one-sample" or self.images is not None:
+            return batch, codes
+        twins = in_both(batch, codes, {self.label_, self.id, *self.drop}, self.id)
+        if len(twins) == (codes == 0).sum():
+            raise InputError(
+                "Every unlabelled row is a labelled one too: pass rows whose class is unknown."
+            )
+        if not len(twins):
+            return batch, codes
+        self._taken_out = len(twins), int((codes == 0).sum())
+        warnings.warn(
+            f"{len(twins):,} of the {(codes == 0).sum():,} unlabelled rows are labelled positives "
+            "too and are taken out of them. If the positives were drawn from the unlabelled rows, "
+            "this is one sample: mark them in a label column and use sampling='one-sample'.",
+            UserWarning,
+            stacklevel=3,
+        )
+        rows = np.setdiff1d(np.arange(len(codes)), twins)
+        numbers = rows if batch.numbers is None else batch.numbers[rows]
+        return replace(batch.take(rows), numbers=numbers), codes[rows]
 
     def _known_label(self) -> str | float | None:
         return self.pos_label if self.pos_label is not None else self.pos_label_
@@ -954,7 +973,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
     def _classifier(self, codes: NDArray[np.int8]) -> BasePUClassifier:
         return prepared(
             self.model,
-            prior=prior_from(self, codes),
+            prior=self._prior(codes),
             labelled_by=self._labelled_by(),
             sampling=self.sampling,
             seed=self.random_state,
@@ -963,6 +982,10 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             categories=self.columns_.raw_categories,
             images=self.columns_.has_images,
         )
+
+    def _prior(self, codes: NDArray[np.int8]) -> Any:
+        """Return the prior of the rows of the fit."""
+        return prior_of_the_rest(prior_from(self, codes), *self._taken_out)
 
     def _labelled_by(self) -> tuple[str, ...]:
         names = self.labelled_by
@@ -996,16 +1019,3 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
     def _say(self, *lines: str) -> None:
         if self.verbose:
             say(*lines, timed=self.verbose > 1)
-
-
-def _in_both(batch: Batch, id_name: str | None, n_u: int) -> int:
-    """Return how many rows after the first `n_u` equal one of those, where few rows are equal."""
-    names = [name for name in batch.columns if name != id_name]
-    cells = [batch.columns[name].dictionary_encode().indices.fill_null(-1) for name in names]
-    groups = equal_rows(np.column_stack([np.asarray(column, np.float32) for column in cells]))
-    if groups is None:
-        return 0
-    counts = np.bincount(groups[:n_u], minlength=int(groups.max()) + 1)
-    found = int((counts[groups[n_u:]] > 0).sum())
-    by_chance = float((counts[groups[:n_u]] > 1).mean())  # tables of a few categories
-    return found if found / (len(groups) - n_u) > 3 * by_chance else 0
