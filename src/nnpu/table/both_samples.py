@@ -55,7 +55,8 @@ def in_both(
         elif name not in exempt:
             columns.append(places)
     for matrix in batch.matrices.values():
-        if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+        numbers = isinstance(matrix, np.ndarray) and matrix.dtype.kind in "biuf"
+        if not numbers or matrix.ndim != 2:
             return u[:0]
         columns += list(matrix.T)
     groups = equal_rows(np.column_stack(columns)) if columns else None

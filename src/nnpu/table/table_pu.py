@@ -22,8 +22,8 @@ from nnpu.estimators.storage import save
 from nnpu.hidden import AuditedHidden, unlabelled_probability
 from nnpu.parameters import InputError, check_number
 from nnpu.table._messages import SAMPLING_LINES, say, start_clock, table_lines
-from nnpu.table.columns import find_column, fit_columns, known_labels
 from nnpu.table.both_samples import in_both, prior_of_the_rest
+from nnpu.table.columns import find_column, fit_columns, known_labels
 from nnpu.table.columns.repeated_ids import repeated_ids, without_copies
 from nnpu.table.columns.seen import TrainingRows
 from nnpu.table.fitting import fit_classifier, known_answers
