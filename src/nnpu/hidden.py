@@ -599,7 +599,8 @@ def _unusual(share: NDArray[np.float64], law: LabelLaw) -> NDArray[np.float64]:
     m = logit(law.share)
     beyond = logit(np.clip(share, 1e-4, 1 - 1e-4)) - m
     below, above = (m - logit(law.share_low)) / _Z, (logit(law.share_high) - m) / _Z
-    return np.clip(beyond / np.where(beyond < 0, below, above), -_SEEN, _SEEN)
+    found = np.clip(beyond / np.where(beyond < 0, below, above), -_SEEN, _SEEN)
+    return np.asarray(found)
 
 
 def typical_share(known: KnownShare, law: LabelLaw = TYPICAL) -> Estimate:
