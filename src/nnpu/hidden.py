@@ -101,11 +101,11 @@ class LabelLaw:
 
 #: Fitted to genuine problems by ``python benchmarks/genuine.py law``; see ``docs/genuine.md``.
 TYPICAL = LabelLaw(
-    likeness=0.5,
-    likeness_sd=0.17,
+    likeness=0.51,
+    likeness_sd=0.18,
     share=0.14,
     share_low=0.02,
-    share_high=0.37,
+    share_high=0.38,
     trust=0.5,
     beyond=0.7,
     correlation=-0.7,
