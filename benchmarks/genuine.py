@@ -33,7 +33,8 @@ from nnpu.estimators.evaluation import known_share, unlabelled_cut
 from nnpu.hidden import TYPICAL, KnownShare, hidden_positives
 
 RESULTS = Path(__file__).parent / "results"
-WIDER = 1.1  # of the spread of λ: a dozen problems know it only so well
+HIGHEST = 1.8  # standard deviations of the log-odds of the share: Student's 95 % for 12 problems
+RESAMPLED = 40  # samples of the positives that tell the noise of λ
 CUTS = np.linspace(0.03, 0.7, 24)  # shares of U at which λ is fitted
 FIELDS = [
     *(
@@ -48,7 +49,7 @@ FIELDS = [
         "high",
         "bound",
     ),
-    *("likeness", "flagged", "cut", "auc", "plain_linear", "plain_trees", "truth_linear"),
+    *("likeness", "noise", "flagged", "cut", "auc", "plain_linear", "plain_trees", "truth_linear"),
     "truth_trees",
 ]
 RANGES = ["problem", "draw", "law", "figure", "value", "low", "high", "truth", "at_random"]
@@ -67,6 +68,11 @@ def halves(name, draw):
     order = np.random.default_rng(1000 + draw).permutation(len(frame))
     cut = 2 * len(frame) // 3
     return frame, truth, np.sort(order[:cut]), np.sort(order[cut:])
+
+
+def judged_rows(found):
+    """Return which rows of the table were judged: copies of others are left out."""
+    return np.array([int(str(name).split()[-1]) for name in found.names]) - 1
 
 
 def plain(frame, labels, fitted, test):
@@ -115,6 +121,17 @@ def likeness(s, scores, y):
     return float((a * r).sum() / (a * a).sum())
 
 
+def noise(s, scores, y):
+    """Return the standard error of λ: how much it differs by which positives are there."""
+    rng, negatives = np.random.default_rng(0), np.flatnonzero((s == 0) & (y == 0))
+    groups = [np.flatnonzero((s == known) & (y == 1)) for known in (1, 0)]
+    found = []
+    for _ in range(RESAMPLED):
+        rows = np.concatenate([negatives, *(rng.choice(each, len(each)) for each in groups)])
+        found.append(likeness(s[rows], scores[rows], y[rows]))
+    return float(np.std(found))
+
+
 def fit(args):
     """Fit each draw of each problem, and keep what its figures are made of."""
     args.work.mkdir(parents=True, exist_ok=True)
@@ -128,19 +145,19 @@ def fit(args):
             s = frame["known"].to_numpy().astype(int)
             model = TablePU(random_state=draw).fit(frame.iloc[fitted], "known")
             found = model.holdout_
+            y = truth[fitted][judged_rows(found)]
             known = known_share(model.classifier_, found.s)
             cut = unlabelled_cut(model.classifier_, model.labelled_share_)
-            np.savez(
-                kept, s=found.s, scores=found.scores, y=truth[fitted], known=known[:4], cut=cut
-            )
+            np.savez(kept, s=found.s, scores=found.scores, y=y, known=known[:4], cut=cut)
             free = s[test] == 0
             scores = model.decision_function(frame.iloc[test].drop(columns=["known"]))
             rankings = [scores, *plain(frame, s[fitted], fitted, test)]
             rankings += plain(frame, truth[fitted], fitted, test)
             aucs = ["" if r is None else auc(r[free], truth[test][free]) for r in rankings]
-            share = truth[fitted][found.s == 0].mean()
-            lam = likeness(found.s, found.scores, truth[fitted])
+            share = y[found.s == 0].mean()
+            lam = likeness(found.s, found.scores, y)
             row = [name, SOURCES[name], draw, found.rows, found.labelled, share, *known[:4], lam]
+            row.append(noise(found.s, found.scores, y))
             done[name, draw] = dict(
                 zip(FIELDS, [*row, found.hidden.flagged, cut, *aucs], strict=True)
             )
@@ -186,21 +203,27 @@ def answers(args):
 
 
 def law(rows, without=()):
-    """Return the law fitted to the problems but some; one weight per problem."""
+    """Return the law fitted to the problems but some; one weight per problem.
+
+    What λ differs by from problem to problem is more than it truly does: each has its own noise,
+    which `nnpu.hidden` adds again for the rows at hand.
+    """
     by = defaultdict(list)
     for row in rows:
         if row["problem"] not in (*NOT_IN_LAW, *without):
             by[row["problem"]].append(row)
-    lam = [np.mean([float(row["likeness"]) for row in each]) for each in by.values()]
-    odds = [np.mean([logit(float(row["share"])) for row in each]) for each in by.values()]
-    more = np.sqrt(1 + 1 / len(by))  # a new problem, not the mean of these
-    spread = np.std(odds, ddof=1) * more
+
+    def means(of):
+        return np.array([np.mean([of(row) for row in each]) for each in by.values()])
+
+    lam, odds = means(lambda row: float(row["likeness"])), means(lambda r: logit(float(r["share"])))
+    spread = np.var(lam, ddof=1) - np.mean(means(lambda row: float(row["noise"]) ** 2))
     return replace(
         TYPICAL,
         likeness=float(np.mean(lam)),
-        likeness_sd=float(WIDER * np.std(lam, ddof=1) * more),
+        likeness_sd=float(np.sqrt(max(spread, 0))),
         share=float(expit(np.mean(odds))),
-        share_high=float(expit(np.mean(odds) + 1.645 * spread)),
+        share_high=float(expit(np.mean(odds) + HIGHEST * np.std(odds, ddof=1))),
     )
 
 

@@ -44,6 +44,10 @@ def given(share):
     return KnownShare(share, share, share, bound=share)
 
 
+def width(estimate):
+    return estimate.high - estimate.low
+
+
 def fixed_law(likeness):
     """A law without any spread: every draw has the same λ."""
     return LabelLaw(likeness, 0.0, 0.1, 0.05, 0.2, 0.5, 1.0, 0.0, random=0.0)
@@ -192,9 +196,36 @@ def test_the_median_of_the_law_stands_out_less_than_random_labels():
     assert found.recall.value < found.at_random.recall.value
     assert found.auc.value < found.at_random.auc.value
     assert found.top(50).value < found.at_random.top(50).value
-    assert found.top(50).high - found.top(50).low > (
-        found.at_random.top(50).high - found.at_random.top(50).low
-    )
+    unknown = hidden_positives(s, scores, 1.0, KnownShare(0.14, 0.08, 0.22, bound=0.3))
+    assert width(unknown.top(50)) > width(unknown.at_random.top(50))
+
+
+@pytest.mark.parametrize(("share", "beyond"), [(0.05, -1), (0.1, 0), (0.2, 1), (0.9, 2 / 1.6449)])
+def test_a_share_that_is_known_tells_of_the_likeness(cuts_at_powers_of_two, share, beyond):
+    """The law has 5 % at .05, half at .1 and 95 % at .2; no share counts as more than 2 sd off.
+
+    With a correlation of −1 and an sd of .1 the likeness of a share is .5 − .1 × 1.6449 × beyond.
+    """
+    s, scores = cuts_at_powers_of_two
+    law = LabelLaw(0.5, 0.1, 0.1, 0.05, 0.2, 0.5, 1.0, -1.0, random=0.0)
+    found = hidden_positives(s, scores, 1.0, given(share), law=law)
+    same = fixed_law(0.5 - 0.1 * 1.6449 * beyond)
+    expected = hidden_positives(s, scores, 1.0, given(share), law=same)
+    for n in (16, 64, 256):
+        assert tuple(found.found(n)) == pytest.approx(tuple(expected.found(n)), abs=2e-4)
+
+
+@pytest.mark.parametrize("share", [0.04, 0.08, 0.14, 0.25])
+def test_whoever_knows_the_share_gets_no_wider_ranges(share):
+    _, s, scores = sample(n=4000)
+    vague = hidden_positives(s, scores, 1.0, KnownShare(share, share / 2, 2 * share, 2 * share))
+    limits = {"least": 0.8 * share, "most": 1.25 * share}
+    known = KnownShare(share, 0.8 * share, 1.25 * share, 2 * share, **limits)
+    for sure in (given(share), known):
+        found = hidden_positives(s, scores, 1.0, sure)
+        assert width(found.recall) <= width(vague.recall) + 0.03  # of few positives, more by chance
+        for n in (20, 50, 200, 500):
+            assert width(found.top(n)) <= width(vague.top(n))
 
 
 def test_two_samples_hold_positives_of_the_kind_that_gets_labelled(cuts_at_powers_of_two):

@@ -49,6 +49,7 @@ _Z = 1.6448536269514722  # the 95 % quantile of a normal distribution
 _WIDEST, _MOST = 0.25, 3.0  # an identified share: width of its range, ratio of the ends
 _TINY = 1e-6
 _LEFT = 0.05  # of the law inside of the limits that a user gave; with less it says nothing
+_SEEN = 2.0  # standard deviations of the share: further off no genuine problem tells of λ
 _FEW = 5  # answers that a figure needs to be theirs
 _RESAMPLED = 400  # samples of the answers that give an AUC its interval
 #: What is left out at each end of a range. A range of more than .88 says nothing: its tails are
@@ -79,10 +80,10 @@ class LabelLaw:
         How much of the way from `share` to the estimate under random labels the median goes, in
         log-odds.
     beyond : float
-        The high end is at least this multiple of the largest share that random labels allow.
+        The high end is at least this part of the largest share that random labels allow.
     correlation : float
-        Of λ with the log-odds of the share: where more positives are hidden than expected, they
-        stand out less.
+        Of λ with the log-odds of the share: where more positives are hidden than usual, they stand
+        out less. A share that is known tells of λ by it.
     random : float
         The chance that labels were given at random after all.
     """
@@ -98,16 +99,16 @@ class LabelLaw:
     random: float
 
 
-#: Fitted to genuine problems by ``python benchmarks/genuine.py --fit``; see ``docs/genuine.md``.
+#: Fitted to genuine problems by ``python benchmarks/genuine.py law``; see ``docs/genuine.md``.
 TYPICAL = LabelLaw(
     likeness=0.51,
-    likeness_sd=0.22,
+    likeness_sd=0.18,
     share=0.14,
-    share_low=0.018,
-    share_high=0.36,
+    share_low=0.02,
+    share_high=0.38,
     trust=0.5,
-    beyond=1.0,
-    correlation=-0.9,
+    beyond=0.7,
+    correlation=-0.7,
     random=0.06,
 )
 
@@ -571,13 +572,15 @@ def _typical(
     sampling: str,
     rng: np.random.Generator,
 ) -> _Curves:
-    likeness = np.clip(law.likeness + law.likeness_sd * normal[0], 0, 1)
     if known.given or known.audited:
         share = random.share.copy()
     else:
         middle, low, high = typical_share(known._replace(least=0.0, most=1.0), law)
-        mixed = law.correlation * normal[0] + np.sqrt(1 - law.correlation**2) * normal[1]
-        share = _truncated(middle, low, high, known.least, known.most, mixed)
+        share = _truncated(middle, low, high, known.least, known.most, normal[1])
+    # λ given the share, so that whoever knows the share gets the narrower ranges of both.
+    own = np.sqrt(1 - law.correlation**2) * normal[0]
+    likeness = law.likeness + law.likeness_sd * (law.correlation * _unusual(share, law) + own)
+    likeness = np.clip(likeness, 0, 1)
     inner = np.clip(random.cuts, _TINY, 1 - _TINY)
     a = np.clip(random.recall, _TINY, 1 - _TINY)
     z = (1 - likeness)[:, None] * ndtri(inner) + likeness[:, None] * ndtri(a)
@@ -589,6 +592,15 @@ def _typical(
     lucky = slice(0, round(law.random * len(share)))
     share[lucky], recall[lucky] = random.share[lucky], random.recall[lucky]
     return _possible(replace(random, share=share, recall=recall))
+
+
+def _unusual(share: NDArray[np.float64], law: LabelLaw) -> NDArray[np.float64]:
+    """Return how far shares are from the law's, in standard deviations of the log-odds."""
+    m = logit(law.share)
+    beyond = logit(np.clip(share, 1e-4, 1 - 1e-4)) - m
+    below, above = (m - logit(law.share_low)) / _Z, (logit(law.share_high) - m) / _Z
+    found = np.clip(beyond / np.where(beyond < 0, below, above), -_SEEN, _SEEN)
+    return np.asarray(found)
 
 
 def typical_share(known: KnownShare, law: LabelLaw = TYPICAL) -> Estimate:

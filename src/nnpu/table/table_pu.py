@@ -23,8 +23,13 @@ from nnpu.estimators.storage import save
 from nnpu.hidden import AuditedHidden, unlabelled_probability
 from nnpu.parameters import InputError, check_number
 from nnpu.table._messages import SAMPLING_LINES, say, start_clock, table_lines
+from nnpu.table.both_samples import (
+    hint_at_one_sample,
+    hint_at_two_samples,
+    in_both,
+    prior_of_the_rest,
+)
 from nnpu.table.columns import find_column, fit_columns, known_labels
-from nnpu.table.columns.guess import is_id
 from nnpu.table.columns.repeated_ids import repeated_ids, without_copies
 from nnpu.table.columns.seen import TrainingRows
 from nnpu.table.fitting import fit_classifier, known_answers
@@ -57,7 +62,6 @@ from nnpu.table.reading import (
     source_name,
     stacked,
 )
-from nnpu.table.sampling_hints import hint_at_one_sample, hint_at_two_samples, labelled_twins
 from nnpu.table.table_answers import audited, audited_by
 from nnpu.table.table_explain import Explained, explain_aside, with_examples
 
@@ -251,6 +255,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         batch, codes = self._read(table, s)
         if answers is None:  # which go by the rows of the whole table
             batch, codes = self._once(batch, codes)
+            batch, codes = self._apart(batch, codes)
         groups, unused = self._groups(batch, codes)
         in_folds = self._in_folds(codes)
         aside = np.zeros(len(codes), dtype=bool)
@@ -288,7 +293,8 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         """Fit to two tables, positives in one and unlabelled rows in the other: two samples.
 
         Columns are matched by their names; a warning names those that only one table has, and
-        says so if rows of one stand in the other. `sampling` becomes "two-sample".
+        says so if positives stand in the unlabelled table too, by their id or cell by cell: they
+        are taken out of it. `sampling` becomes "two-sample".
 
         Parameters
         ----------
@@ -314,17 +320,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         batch, lines = stacked(u, p)
         for line in lines:
             warnings.warn(f"Columns {line}.", UserWarning, stacklevel=2)
-        codes = np.repeat(np.array([0, 1], dtype=np.int8), [u.n_rows, p.n_rows])
-        ids = {name for name in batch.columns if is_id(name, u.columns[name])}
-        if same := labelled_twins(batch, codes, {self.id, *ids}):
-            warnings.warn(
-                f"{same:,} of the {p.n_rows:,} positives stand in the unlabelled table too, cell "
-                "by cell. If they were drawn from it, this is one sample: mark them in a label "
-                "column of that table and use fit with sampling='one-sample'.",
-                UserWarning,
-                stacklevel=2,
-            )
-        return self.fit(batch, codes)
+        return self.fit(batch, np.repeat([0, 1], [u.n_rows, p.n_rows]))
 
     def _check_sampling(self, batch: Batch, codes: NDArray[np.int8]) -> None:
         """Warn where the rows look like the other kind of sampling."""
@@ -334,7 +330,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             hint_at_one_sample(self.columns_, batch, codes)
             return
         ids = {column.name for column in self.columns_.columns if column.kind == "id"}
-        hint_at_two_samples(batch, codes, {self.label_, self.id, *ids, *self.drop})
+        hint_at_two_samples(batch, codes, {self.label_, self.id, *ids, *self.drop}, self.id)
 
     def _in_folds(self, codes: NDArray[np.int8]) -> bool:
         """Return whether the model is judged by all rows, in folds."""
@@ -450,7 +446,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         """Estimate the share of positives in a table, without fitting a model."""
         from nnpu.table.table_prior import table_prior
 
-        batch, codes = self._once(*self._read(table, s))
+        batch, codes = self._apart(*self._once(*self._read(table, s)))
         groups, unused = self._groups(batch, codes)
         self.columns_ = self._plan(batch, np.arange(batch.n_rows), unused)
         features = features_for(self._classifier(codes), self.columns_, batch)
@@ -958,6 +954,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         self.label_ = s if isinstance(s, str) else None
         cells = label_cells(batch, s)
         codes, self.pos_label_ = read_labels([cells], s, batch.source, self.pos_label)
+        self._taken_out = 0, 0  # unlabelled rows that are labelled ones too, of how many
         return batch, codes
 
     def _once(self, batch: Batch, codes: NDArray[np.int8]) -> tuple[Batch, NDArray[np.int8]]:
@@ -970,6 +967,29 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         copies = batch.n_rows - len(rows)
         self._say(f"{copies:,} of {batch.n_rows:,} rows repeat another row and are left out.")
         return replace(batch.take(rows), numbers=rows), codes[rows]
+
+    def _apart(self, batch: Batch, codes: NDArray[np.int8]) -> tuple[Batch, NDArray[np.int8]]:
+        """Return two samples without the unlabelled rows that are labelled ones."""
+        if self.sampling == "one-sample" or self.images is not None:
+            return batch, codes
+        twins = in_both(batch, codes, {self.label_, self.id, *self.drop}, self.id)
+        if len(twins) == (codes == 0).sum():
+            raise InputError(
+                "Every unlabelled row is a labelled one too: pass rows whose class is unknown."
+            )
+        if not len(twins):
+            return batch, codes
+        self._taken_out = len(twins), int((codes == 0).sum())
+        warnings.warn(
+            f"{len(twins):,} of the {(codes == 0).sum():,} unlabelled rows are labelled positives "
+            "too and are taken out of them. If the positives were drawn from the unlabelled rows, "
+            "this is one sample: mark them in a label column and use sampling='one-sample'.",
+            UserWarning,
+            stacklevel=3,
+        )
+        rows = np.setdiff1d(np.arange(len(codes)), twins)
+        numbers = rows if batch.numbers is None else batch.numbers[rows]
+        return replace(batch.take(rows), numbers=numbers), codes[rows]
 
     def _known_label(self) -> str | float | None:
         return self.pos_label if self.pos_label is not None else self.pos_label_
@@ -1007,7 +1027,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
     def _classifier(self, codes: NDArray[np.int8]) -> BasePUClassifier:
         return prepared(
             self.model,
-            prior=prior_from(self, codes),
+            prior=self._prior(codes),
             labelled_by=self._labelled_by(),
             sampling=self.sampling,
             seed=self.random_state,
@@ -1017,6 +1037,10 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             n_dense=self.columns_.n_dense,
             images=self.columns_.has_images,
         )
+
+    def _prior(self, codes: NDArray[np.int8]) -> Any:
+        """Return the prior of the rows of the fit."""
+        return prior_of_the_rest(prior_from(self, codes), *self._taken_out)
 
     def _labelled_by(self) -> tuple[str, ...]:
         names = self.labelled_by

@@ -32,8 +32,11 @@ def test_labelled_rows_that_stand_in_the_list_again_are_no_single_sample(samplin
     table = pa.table({name: np.r_[column, column[again]] for name, column in cells.items()})
     s = np.repeat([0, 1], [400, 80])
     found = remarks(lambda: TablePU(0.3, model="linear", sampling=sampling).fit(table, s))
-    assert len(found) == (sampling == "one-sample")
-    assert not found or "80 of the 80 labelled rows stand among the unlabelled" in found[0]
+    assert len(found) == 1
+    if sampling == "one-sample":
+        assert "80 unlabelled rows are equal to one of the 80 labelled rows" in found[0]
+    else:
+        assert "80 of the 400 unlabelled rows are labelled positives too" in found[0]
 
 
 def test_rows_that_are_equal_by_chance_are_no_sign():
@@ -63,5 +66,7 @@ def test_rows_in_both_tables_are_noticed_whatever_their_ids_are():
     cells, y = rows(300, 3)
     p = {name: column[y][:40] for name, column in cells.items()}
     u = pa.table(cells | {"row_id": np.arange(300)})
-    with pytest.warns(UserWarning, match="40 of the 40 positives stand in the unlabelled table"):
+    with pytest.warns(
+        UserWarning, match="40 of the 300 unlabelled rows are labelled positives too"
+    ):
         TablePU(0.3, model="linear").fit_two(pa.table(p | {"row_id": np.arange(900, 940)}), u)
