@@ -149,7 +149,7 @@ def hint_at_two_samples(
     if twins < _MANY_TWINS * n_p:
         return
     warnings.warn(
-        f"{twins:,} unlabelled rows are equal to one of the {n_p:,} labelled rows. In a single sample "
+        f"{twins:,} unlabelled rows are equal to one of the {n_p:,} labelled rows. In one sample "
         "a row is either labelled or not. If the labelled rows were added to a list of the whole "
         "population, these are two samples: sampling='two-sample' (--sampling two-sample); if they "
         "are copies, remove the unlabelled ones.",

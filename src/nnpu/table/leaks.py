@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from nnpu.table.both_samples import id_numbers
 from nnpu.table.columns.cells import as_text, is_plain, is_string
-from nnpu.table.sampling_hints import id_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
