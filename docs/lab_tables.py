@@ -194,11 +194,31 @@ def unlabelled() -> str:
     )
 
 
+def graphs() -> str:
+    """Scores of graphs and of their models."""
+    head = "sampling", "tables", "rows", "largest difference of a score", "of a probability"
+    return table(
+        (*head, "other predictions", "time, of ours"),
+        (
+            (
+                sampling,
+                part.table.nunique(),
+                part.rows.sum(),
+                f"{part.score.max():.1g}",
+                f"{part.probability.max():.1e}",
+                part.predictions.sum(),
+                f"{part.graph_seconds.sum() / part.our_seconds.sum():.2f}",
+            )
+            for sampling, part in results("graphs").groupby("sampling")
+        ),
+    )
+
+
 TABLES: dict[str, Callable[[], str]] = {
     one.__name__: one
     for one in (
         *(negatives, imbalanced, scar, biased_labels, boosting, unlabelled),
-        *(found, found_on_tables, certificates),
+        *(found, found_on_tables, certificates, graphs),
     )
 }
 
