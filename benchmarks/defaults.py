@@ -20,8 +20,8 @@ from sklearn.metrics import roc_auc_score
 
 import nnpu_paper
 from nnpu import PUClassifier, data
-from nnpu.data.moments import feature_scale
 from nnpu.data.rows import as_rows
+from nnpu.estimators.network import feature_scale
 from nnpu.models import TabularNet
 from nnpu.training import Training
 from nnpu_paper.results import read_results, write_results

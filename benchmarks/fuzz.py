@@ -70,7 +70,7 @@ def finite(block: object) -> bool:
 
 def learned() -> object:
     """What an earlier fit may have stored of the seeds' columns."""
-    from nnpu.table.columns.stored_columns import plan_from_json
+    from nnpu.table.columns.column_plan import plan_from_json
 
     return plan_from_json(
         [

@@ -28,7 +28,7 @@ import torch
 import nnpu_paper
 from nnpu import ImagePU, data
 from nnpu.data.rows import as_rows
-from nnpu.estimators._image_network import ImageNet, augmentation
+from nnpu.estimators.image_network import ImageNet, augmentation
 from nnpu.objective import Objective
 from nnpu.training import TrainingSample, train
 from nnpu_paper.results import read_results, write_results

@@ -20,11 +20,11 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
 
 from nnpu import data
-from nnpu.calibration.soft_labels import soft_labels
-from nnpu.estimators.ensemble import sparse_fits
+from nnpu.calibration import soft_labels
+from nnpu.estimators.ensemble import sparse_members as sparse_fits
 from nnpu.estimators.ensemble.inputs import fit_columns
 from nnpu.estimators.ensemble.member_scorers import View
-from nnpu.estimators.ensemble.sparse_neighbours import nearest
+from nnpu.estimators.ensemble.sparse_members import nearest
 from nnpu.estimators.ensemble.task import Task
 from nnpu_paper.archives import tar_members
 from nnpu_paper.manifest import BUNDLES

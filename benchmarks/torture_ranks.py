@@ -29,7 +29,7 @@ from torture import digest, train_once
 
 from nnpu.files import write_text
 from nnpu.training import loop
-from nnpu.training._run import Run
+from nnpu.training.run_state import Run
 
 KINDS = ("killed", "raised", "frozen")
 MOMENTS = ("at the start", "in a step", "at a checkpoint")

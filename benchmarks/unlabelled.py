@@ -26,13 +26,13 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 import nnpu_paper
 from nnpu import data, metrics
-from nnpu.calibration.soft_labels import soft_labels
+from nnpu.calibration import soft_labels
 from nnpu.data.rows import as_rows
-from nnpu.estimators._image_network import ImageNet, augmentation, refresh
-from nnpu.estimators._image_stages import Folds
+from nnpu.estimators.image_network import ImageNet, augmentation, refresh
+from nnpu.estimators.images import Folds
 from nnpu.objective import Objective
 from nnpu.training import BatchPlan, predict_scores
-from nnpu.training.optimizers import set_schedule
+from nnpu.training.run_state import set_schedule
 from nnpu_paper.results import read_results, write_results
 
 N_P, N_U, BUDGET = 1_000, 20_000, 80_000

@@ -18,20 +18,15 @@ if TYPE_CHECKING:
 # Files and folders that need torch, from the root of the repository.
 TORCH_ROOMS = (
     # the library
-    "src/nnpu/ambient.py",
-    "src/nnpu/data/moments.py",
-    "src/nnpu/estimators/_image_network.py",
-    "src/nnpu/estimators/_image_rows.py",
-    "src/nnpu/estimators/_image_stages.py",
-    "src/nnpu/estimators/_own_module.py",
-    "src/nnpu/estimators/_weights.py",
-    "src/nnpu/estimators/images.py",
+    "src/nnpu/torch_settings.py",
     "src/nnpu/estimators/network.py",
+    "src/nnpu/estimators/image_network.py",
+    "src/nnpu/estimators/image_rows.py",
+    "src/nnpu/estimators/images.py",
     "src/nnpu/losses.py",
     "src/nnpu/models.py",
     "src/nnpu/objective.py",
-    "src/nnpu/risk",
-    "src/nnpu/table/epoch_risk.py",
+    "src/nnpu/risk.py",
     "src/nnpu/training",
     # their tests, those that compare with them, and those whose model is a network
     "tests/cli/test_bad_files.py",
@@ -81,7 +76,7 @@ TORCH_ROOMS = (
 # Single tests and examples in files that do without torch otherwise, by name or with a case.
 TORCH_TESTS = frozenset(
     {
-        "nnpu.data.parquet.ParquetRows",  # rows as mini-batches
+        "nnpu.data.disk_rows.ParquetRows",  # rows as mini-batches
         "nnpu.data.rows.as_rows",
         "nnpu.risk_kinds.ImbalancedRisk",
         "nnpu.risk_kinds.KLRisk",

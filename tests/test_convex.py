@@ -10,7 +10,7 @@ from scipy import optimize, sparse
 from nnpu.convex import CONVEX_LOSSES, Features, Problem, fit_features, solve_path
 from nnpu.convex import problem as problem_module
 from nnpu.convex import solve as solve_module
-from nnpu.convex.convex_losses import smooth_double_hinge
+from nnpu.convex.problem import smooth_double_hinge
 from nnpu.data import vectors as blocks
 from nnpu.losses import LOSSES
 from nnpu.risk import upu_risk

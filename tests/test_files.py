@@ -206,6 +206,6 @@ def test_nothing_imports_what_only_posix_has():
     code = """
         import sys
         sys.modules["fcntl"] = sys.modules["resource"] = sys.modules["pwd"] = None
-        import nnpu.files, nnpu.estimators.storage, nnpu.training, nnpu.cli
+        import nnpu.files, nnpu.estimators.loading, nnpu.training, nnpu.cli
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)

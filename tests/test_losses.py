@@ -408,7 +408,7 @@ def test_what_is_no_loss_is_refused(loss):
 
 
 def test_the_planner_has_the_same_losses_in_numpy():
-    from nnpu.theory import simulated
+    from nnpu.theory import planning as simulated
 
     margin = torch.linspace(-8, 8, 321, dtype=torch.float64)
     assert set(simulated._LOSSES) == set(LOSSES)

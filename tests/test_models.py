@@ -12,8 +12,8 @@ from scipy import sparse
 from torch import nn
 
 from nnpu import models
-from nnpu.data.moments import feature_scale
 from nnpu.data.rows import as_rows
+from nnpu.estimators.network import feature_scale
 
 EVERY = torch.arange
 

@@ -20,8 +20,8 @@ from nnpu.cli import _COMMANDS, cli, main
 from nnpu.cli._paths import Command, Result, Source
 from nnpu.data import write_csr
 from nnpu.files import atomic_path, write_text
-from nnpu.model_folder import FILES
 from nnpu.parameters import InputError
+from nnpu.storage import FILES
 from nnpu.training import Training, checkpoints_beside
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
 from nnpu.prior import METHODS, estimate_prior, out_of_fold_scores
-from nnpu.prior.bbe import best_bin
 from nnpu.prior.curve import ratio_curve
+from nnpu.prior.methods import best_bin
 
 
 def draw(prior, n_p, n_u, distance=4.0, seed=0, d=None):

@@ -14,9 +14,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import normalize
 
 from nnpu.prior import PriorEstimate, estimate_prior, out_of_fold_scores
+from nnpu.prior.curve import MOST_ROWS, seed_of, some_rows
 from nnpu.prior.mixture import CLOSE, FAR, _log_before, mixture_posterior
 from nnpu.prior.scores import default_model, scores_and_law
-from nnpu.prior.subsample import MOST_ROWS, seed_of, some_rows
 
 
 def normal(prior, n_p, n_u, distance, seed=0):

@@ -28,7 +28,8 @@ from nnpu import (
     PUWrapper,
 )
 from nnpu.cli import main
-from nnpu.data import csvfile, formats, read_table
+from nnpu.data import formats, read_table
+from nnpu.data import text_files as csvfile
 
 NAMES = ("config.json", "model.safetensors", "SHA256SUMS")
 

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 
     from nnpu.estimators import PUClassifier
     from nnpu.estimators.base import BasePUClassifier
-    from nnpu.estimators.ensemble.designs import Dense
-    from nnpu.estimators.ensemble.inputs import Columns
+    from nnpu.estimators.ensemble.inputs import Columns, Dense
     from nnpu.estimators.ensemble.member_scorers import Scorer
     from nnpu.estimators.forest import Forest
 

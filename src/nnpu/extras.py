@@ -1,15 +1,25 @@
-"""Packages that may be missing, imported when they are needed."""
+"""Packages and names that are imported when they are needed.
+
+Optional packages are asked for in one line that names the extra; public names of a package are
+imported on first use, so that ``import nnpu`` stays quick.
+"""
 
 from __future__ import annotations
 
 import importlib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-__all__ = ["MissingExtraError", "need", "need_lightgbm", "needing"]
+__all__ = [
+    "MissingExtraError",
+    "lazy_names",
+    "need",
+    "need_lightgbm",
+    "needing",
+]
 
 
 class MissingExtraError(ImportError):
@@ -89,3 +99,31 @@ def need_lightgbm(owner: str) -> Any:
             "install lightgbm), and the OpenMP library if that is what is missing (apt install "
             "libgomp1, brew install libomp)."
         ) from error
+
+
+def lazy_names(package: str, **homes: str) -> Callable[[str], Any]:
+    """Return a package's ``__getattr__`` (PEP 562) that imports a public name on first use.
+
+    Parameters
+    ----------
+    package : str
+        The package.
+    **homes : str
+        For each module inside of it the public names that it holds, with spaces between them.
+
+    Examples
+    --------
+    >>> lazy_names("xml", sax="parse parseString")("parse").__module__
+    'xml.sax'
+    """
+    modules = {name: module for module, names in homes.items() for name in names.split()}
+
+    def find(name: str) -> Any:
+        if name in modules:
+            return getattr(importlib.import_module(f"{package}.{modules[name]}"), name)
+        if name.isidentifier() and not name.startswith("_"):  # a module of the package itself
+            with suppress(ModuleNotFoundError):
+                return importlib.import_module(f"{package}.{name}")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return find

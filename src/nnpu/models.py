@@ -219,7 +219,7 @@ class Standardise(nn.Module):
     Parameters
     ----------
     mean, scale : Tensor of shape (n_features,)
-        See `nnpu.data.moments.feature_scale`.
+        See `nnpu.estimators.network.feature_scale`.
     limit : float, default=3.0
         In standard deviations.
 

@@ -19,8 +19,7 @@ from nnpu.risk import Terms, get_risk, partial_risks
 if TYPE_CHECKING:
     from nnpu.losses import Loss
     from nnpu.parameters import Sampling
-    from nnpu.risk import AnyLoss, Risk
-    from nnpu.risk.partial import Pool
+    from nnpu.risk import AnyLoss, Pool, Risk
 
 __all__ = ["Objective", "PULoss", "flat_scores"]
 

@@ -1,4 +1,7 @@
-"""What is printed for people: lines that fit, and colours where the terminal has them."""
+"""What is printed for people: lines that fit, colours where the terminal has them.
+
+Of several processes that share a training only the first prints and writes.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,12 @@ if TYPE_CHECKING:
 __all__ = [
     "fitted",
     "has_colours",
+    "has_group",
     "how_many",
     "in_notebook",
+    "is_first",
     "is_live",
+    "of_torchrun",
     "say",
     "status",
     "visible",
@@ -154,3 +160,32 @@ def has_colours(stream: TextIO) -> bool:
     except ValueError:  # closed
         return False
     return terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def of_torchrun() -> bool:
+    """Return whether torchrun started this process and others beside it."""
+    return "TORCHELASTIC_RUN_ID" in os.environ and int(os.environ["WORLD_SIZE"]) > 1
+
+
+def has_group() -> bool:
+    """Return whether this process belongs to a process group of torch's."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.distributed.is_available():
+        return False
+    return bool(torch.distributed.is_initialized())
+
+
+def is_first() -> bool:
+    """Return whether this process writes and prints: rank 0, or the only one.
+
+    >>> is_first()
+    True
+    """
+    torch = sys.modules.get("torch")  # without it there is no group
+    if (
+        torch is not None
+        and torch.distributed.is_available()
+        and torch.distributed.is_initialized()
+    ):
+        return bool(torch.distributed.get_rank() == 0)
+    return not of_torchrun() or os.environ["RANK"] == "0"

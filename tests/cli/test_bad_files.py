@@ -237,7 +237,7 @@ def test_one_bad_cell_is_missing_in_whichever_batch_it_stands(
     tmp_path, capsys, model, monkeypatch, row
 ):
     """It was fatal in the last batch, which had three rows."""
-    monkeypatch.setattr("nnpu.data.csvfile._BLOCK", 220)  # bytes: twenty rows
+    monkeypatch.setattr("nnpu.data.text_files._BLOCK", 220)  # bytes: twenty rows
     lines = ["30,Ulm,yes"] * 43
     lines[row] = "xx,Ulm,yes"
     (tmp_path / "new.csv").write_text("\n".join(["age,town,member", *lines]) + "\n")
@@ -304,7 +304,7 @@ def test_a_failed_write_leaves_nothing_behind(
     }[command]
     out = tmp_path / {"fit": "model", "predict": "p.csv", "prior": "picture"}[command]
     # The last thing done before a file or folder gets its name: everything is written by then.
-    monkeypatch.setattr("nnpu.estimators.storage.sync", fail_with(number))
+    monkeypatch.setattr("nnpu.estimators.loading.sync", fail_with(number))
     monkeypatch.setattr("nnpu.files.sync", fail_with(number))
     before = contents(tmp_path)
     with pytest.raises(SystemExit) as status:

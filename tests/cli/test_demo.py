@@ -18,7 +18,7 @@ from sklearn.datasets import load_breast_cancer
 import nnpu
 from nnpu import cli
 from nnpu.data import example_table
-from nnpu.model_folder import CONFIG, FILES, LOG, REPORT, SUMS
+from nnpu.storage import CONFIG, FILES, LOG, REPORT, SUMS
 
 NAMES = ["demo.csv", "model", "predictions.csv", "report.html"]
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import nnpu
 from nnpu import EnsemblePU, LinearPU, cli
 from nnpu.data.streams import read_rows
-from nnpu.table.named_models import features_for
+from nnpu.table.fitting import features_for
 
 onnx = pytest.importorskip("onnx")
 reference = pytest.importorskip("onnx.reference")

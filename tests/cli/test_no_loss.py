@@ -26,7 +26,7 @@ from nnpu.parameters import InputError
 from nnpu.table.columns.column import Dropped
 from nnpu.table.columns.column_plan import ColumnPlan
 from nnpu.table.columns.numbers import Number
-from nnpu.training.folder_lock import FolderLock
+from nnpu.training.checkpoint import FolderLock
 
 QUICK = ["--model", "linear", "--prior", "0.5"]
 

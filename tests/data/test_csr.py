@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nnpu.data import csr, read_csr, write_csr
-from nnpu.data.csr import _describe
+from nnpu.data import disk_rows as csr
+from nnpu.data import read_csr, write_csr
+from nnpu.data.disk_rows import _describe
 from nnpu.data.rows import as_rows, is_mapped
 from nnpu.parameters import InputError, ParameterError
 

@@ -8,9 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 
-from nnpu.data import ParquetRows, finite, read_csr, write_csr
-from nnpu.data.finite import check_finite
+from nnpu.data import ParquetRows, read_csr, write_csr
+from nnpu.data import vectors as finite
 from nnpu.data.rows import as_rows
+from nnpu.data.vectors import check_finite
 from nnpu.parameters import InputError
 
 N, D = 40, 5

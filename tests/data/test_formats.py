@@ -16,8 +16,7 @@ import pyarrow.feather
 import pyarrow.ipc
 import pytest
 
-from nnpu.data.streams import read_rows
-from nnpu.data.tables import read_table
+from nnpu.data.streams import read_rows, read_table
 from nnpu.parameters import InputError, ParameterError
 
 

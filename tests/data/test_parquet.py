@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from nnpu.data import ParquetRows, read_table
-from nnpu.data.parquet import check_parquet
+from nnpu.data.disk_rows import check_parquet
 from nnpu.data.streams import read_rows, stream_rows
 from nnpu.parameters import InputError, ParameterError
 

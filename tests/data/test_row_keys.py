@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from nnpu.data.row_keys import equal_rows, row_keys
+from nnpu.data.folds import equal_rows, row_keys
 
 
 def test_equal_rows_have_equal_keys_and_others_do_not():
@@ -92,7 +92,7 @@ def test_equal_rows_are_numbered_alike():
 
 def test_keys_are_the_same_in_every_process():
     code = (
-        "import numpy as np, scipy.sparse as sp; from nnpu.data.row_keys import row_keys; "
+        "import numpy as np, scipy.sparse as sp; from nnpu.data.folds import row_keys; "
         "x = np.eye(3) * 1.5; print(row_keys(x).tolist(), row_keys(sp.csr_array(x)).tolist())"
     )
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

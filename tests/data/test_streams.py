@@ -11,14 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nnpu.data.prefetch import prefetched
-from nnpu.data.streams import read_rows, stream_rows
+from nnpu.data.streams import prefetched, read_rows, stream_rows
 from nnpu.parameters import InputError
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
 def test_rows_of_a_long_csv_come_in_order_and_in_several_batches(tmp_path, name, monkeypatch):
-    monkeypatch.setattr("nnpu.data.csvfile._BLOCK", 1 << 18)
+    monkeypatch.setattr("nnpu.data.text_files._BLOCK", 1 << 18)
     text = "a,b\n" + "".join(f'{number},"x,{number}"\n' for number in range(60_000))
     packed = gzip.compress(text.encode()) if name.endswith("gz") else text.encode()
     (tmp_path / name).write_bytes(packed)

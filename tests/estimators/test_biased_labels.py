@@ -16,9 +16,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import nnpu
 from nnpu import BiasedLabelPU, PUWrapper, estimate_prior
-from nnpu.estimators import labelling_model, propensity_prior
+from nnpu.estimators import biased_labels as propensity_prior
+from nnpu.estimators import labelling_model
+from nnpu.estimators.biased_labels import biased_share, weighted_share
 from nnpu.estimators.labelling_model import _Product, expected_class, losses, shift_to, split
-from nnpu.estimators.propensity_prior import biased_share, weighted_share
 from nnpu.metrics import propensity_metrics, propensity_weights
 from nnpu.parameters import InputError, ParameterError
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from nnpu import PUClassifier, TablePU
-from nnpu.estimators._collapse import collapse, collapse_message
+from nnpu.estimators.network import collapse, collapse_message
 
 
 class Dead(nn.Module):

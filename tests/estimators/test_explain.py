@@ -99,7 +99,7 @@ def test_contributions_of_trees_add_up_exactly_with_gaps_and_categories(boosted)
 def test_contributions_of_a_single_comparison_by_hand():
     """One tree, x0 ≤ 0: −1, else +1; three of four background rows go left, so their mean is −½."""
     from nnpu.estimators.forest import Forest
-    from nnpu.estimators.tree_paths import along_paths
+    from nnpu.estimators.trees import along_paths
 
     forest = Forest(
         np.int32([0]),

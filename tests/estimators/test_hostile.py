@@ -23,8 +23,8 @@ import torch
 
 import nnpu
 from nnpu import PUClassifier, models
-from nnpu.estimators.untrusted import read_tensors
 from nnpu.parameters import InputError
+from nnpu.storage import read_tensors
 
 WEIGHTS, CONFIG, SUMS = "model.safetensors", "config.json", "SHA256SUMS"
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "0.1.0" / "network"

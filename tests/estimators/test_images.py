@@ -13,12 +13,12 @@ from PIL import Image
 
 import nnpu
 from nnpu import ImagePU
-from nnpu.calibration.soft_labels import positive_share, soft_labels
+from nnpu.calibration import positive_share, soft_labels
 from nnpu.data.rows import as_rows
-from nnpu.estimators import _image_network as network
+from nnpu.estimators import image_network as network
 from nnpu.estimators import images as images_module
-from nnpu.estimators._image_rows import ImageFormat, equal_images, open_images
-from nnpu.estimators._image_stages import Folds, Stages, _Targets, seconds_an_image
+from nnpu.estimators.image_rows import ImageFormat, equal_images, open_images
+from nnpu.estimators.images import Folds, Stages, _Targets, seconds_an_image
 from nnpu.parameters import InputError, ParameterError
 
 EPOCHS = 4
@@ -149,7 +149,7 @@ def test_files_give_the_bits_of_the_array_they_hold(sample, fitted, tmp_path):
 
 @pytest.mark.parametrize("room", [0, 1 << 20])
 def test_files_are_read_once_if_they_have_room_in_memory(room, tmp_path, monkeypatch):
-    monkeypatch.setattr("nnpu.estimators._image_rows._KEPT", room)
+    monkeypatch.setattr("nnpu.estimators.image_rows._KEPT", room)
     paths = write_files(tmp_path / "images", bars(5))
     rows, _ = open_images(paths, "ImagePU")
     first = rows.take(torch.tensor([3, 1]))

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 import nnpu
 from nnpu import LinearPU
 from nnpu.data.folds import PUStratifiedKFold
-from nnpu.estimators import storage
+from nnpu.estimators import loading as storage
 from nnpu.parameters import InputError, ParameterError
 
 LOSSES = ["double_hinge", "logistic", "squared"]

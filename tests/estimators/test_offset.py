@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 import nnpu
 from nnpu import BoostedPU, LinearPU, PUClassifier, export, models
-from nnpu.estimators._offset import find_offset
+from nnpu.estimators.features import find_offset
 from nnpu.parameters import InputError
 
 CLASSIFIERS = {

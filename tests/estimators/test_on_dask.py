@@ -14,9 +14,8 @@ from sklearn.metrics import roc_auc_score
 
 from nnpu import BoostedPU, TablePU, load
 from nnpu.boosting import kl_round
-from nnpu.estimators import _dask_training
-from nnpu.estimators._dask_training import LostWorkerError
-from nnpu.estimators.on_dask import evaluate_on_dask, fit_on_dask, predict_on_dask
+from nnpu.estimators import on_dask as _dask_training
+from nnpu.estimators.on_dask import LostWorkerError, evaluate_on_dask, fit_on_dask, predict_on_dask
 from nnpu.parameters import InputError, ParameterError
 
 dd = pytest.importorskip("dask.dataframe")

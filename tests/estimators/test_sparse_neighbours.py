@@ -8,8 +8,9 @@ import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
 from nnpu import EnsemblePU
-from nnpu.estimators.ensemble import sparse_fits, sparse_neighbours
-from nnpu.estimators.ensemble.sparse_neighbours import nearest, smoothed
+from nnpu.estimators.ensemble import sparse_members as sparse_fits
+from nnpu.estimators.ensemble import sparse_members as sparse_neighbours
+from nnpu.estimators.ensemble.sparse_members import nearest, smoothed
 
 
 def dense_nearest(x, k):

@@ -13,10 +13,8 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 import nnpu
 from nnpu import BoostedPU, estimate_prior
-from nnpu.estimators import storage
-from nnpu.estimators.forest import Forest
-from nnpu.estimators.quick_forest import table_scorer
-from nnpu.estimators.stored_forests import stored_forest
+from nnpu.estimators import loading as storage
+from nnpu.estimators.forest import Forest, stored_forest, table_scorer
 from nnpu.extras import MissingExtraError
 from nnpu.parameters import InputError, ParameterError
 from nnpu.risk_kinds import ImbalancedRisk

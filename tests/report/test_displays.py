@@ -152,7 +152,7 @@ def test_the_box_links_to_the_site_if_the_package_names_one(monkeypatch):
     about = Message()
     about["Project-URL"] = "Source, https://example.org/code"
     about["Project-URL"] = "Documentation, https://example.org/nnpu/"
-    monkeypatch.setattr("nnpu.estimators.notebook.metadata.metadata", lambda name: about)
+    monkeypatch.setattr("nnpu.estimators.base.metadata.metadata", lambda name: about)
     link = "https://example.org/nnpu/api/nnpu.LinearPU.html"
     assert f'href="{link}"' in LinearPU(0.4)._repr_html_()
 

@@ -15,7 +15,7 @@ import pytest
 from tests.report.elements import Elements, history
 
 from nnpu import metrics
-from nnpu.estimators.ranking import rank_rows
+from nnpu.estimators.evaluation import rank_rows
 from nnpu.report import Curve, Page, Panel, Section, chart_section, table_section
 from nnpu.report.explorer import costs_section, explorer_section, scenarios_table
 from nnpu.report.html import fill, render

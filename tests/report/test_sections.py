@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tests.report.elements import Elements, history
 
-from nnpu.estimators.ranking import rank_rows
+from nnpu.estimators.evaluation import rank_rows
 from nnpu.report.sections import ColumnFate, columns_section, rows_section, training_section
 
 

@@ -9,8 +9,8 @@ import pytest
 from nnpu import EnsemblePU, TablePU, load
 from nnpu.estimators.ensemble.member_scorers import View
 from nnpu.estimators.ensemble.members import MEMBERS
-from nnpu.estimators.ensemble.reviewed import audited_prior, signed_weights
 from nnpu.estimators.ensemble.task import Task
+from nnpu.estimators.ensemble.weights import audited_prior, signed_weights
 from nnpu.review import Estimate, KnownRows, Review, draw, known_rows
 from nnpu.table.table_review import table_review
 

@@ -12,9 +12,9 @@ from nnpu.data.streams import Batch
 from nnpu.parameters import InputError
 from nnpu.table.columns import fit_columns, read_label_cells
 from nnpu.table.columns.categories import Category
-from nnpu.table.columns.guess import fit_column
+from nnpu.table.columns.column_kinds import fit_column
+from nnpu.table.columns.column_plan import plan_from_json
 from nnpu.table.columns.numbers import Number
-from nnpu.table.columns.stored_columns import plan_from_json
 
 
 def column(cells, name="c", rows=None):

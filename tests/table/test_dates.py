@@ -11,10 +11,9 @@ import pytest
 from nnpu.data.streams import Batch
 from nnpu.parameters import InputError
 from nnpu.table.columns import ColumnPlan
-from nnpu.table.columns.dates import Date
-from nnpu.table.columns.guess import fit_column
-from nnpu.table.columns.spellings import spelled_dates
-from nnpu.table.columns.stored_columns import kind_named
+from nnpu.table.columns.column_kinds import fit_column
+from nnpu.table.columns.column_plan import kind_named
+from nnpu.table.columns.dates import Date, spelled_dates
 
 
 def column(cells, name="when"):

@@ -13,7 +13,7 @@ import nnpu
 from nnpu import TablePU
 from nnpu.cli import main
 from nnpu.parameters import InputError
-from nnpu.table.columns.stored_columns import plan_from_json
+from nnpu.table.columns.column_plan import plan_from_json
 
 pytestmark = pytest.mark.filterwarnings("ignore:These rows differ")
 WORDS = ["red", "green", "blue", "cold", "warm", "new", "old", "house", "river", "garden"]

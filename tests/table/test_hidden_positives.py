@@ -17,7 +17,8 @@ from scipy.special import expit
 import nnpu
 from nnpu import EnsemblePU, TablePU
 from nnpu.cli import main
-from nnpu.data import csvfile, formats
+from nnpu.data import formats
+from nnpu.data import text_files as csvfile
 from nnpu.hidden import unlabelled_probability
 from nnpu.parameters import InputError, ParameterError
 from nnpu.report.verdict import verdict
@@ -970,8 +971,8 @@ def test_answers_to_biased_labels_close_the_gap(tmp_path):
 
 
 def test_damaged_answers_in_a_folder_are_refused(answered, tmp_path):
-    from nnpu.estimators.storage import sums_of
-    from nnpu.model_folder import CONFIG, SUMS, WEIGHTS
+    from nnpu.estimators.loading import sums_of
+    from nnpu.storage import CONFIG, SUMS, WEIGHTS
 
     folder = answered[1].save(tmp_path / "m")
     config = json.loads((folder / CONFIG).read_text())

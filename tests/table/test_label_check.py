@@ -9,7 +9,7 @@ import pytest
 from nnpu import LinearPU, TablePU
 from nnpu.report.html import render
 from nnpu.table._messages import UNTESTED
-from nnpu.table.label_check import check_labels
+from nnpu.table.table_prior import check_labels
 
 
 def table(slope, n=2000):

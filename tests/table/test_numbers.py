@@ -11,7 +11,7 @@ import pytest
 from nnpu.data.streams import Batch
 from nnpu.parameters import InputError
 from nnpu.table.columns import ColumnPlan, fit_columns
-from nnpu.table.columns.guess import fit_column
+from nnpu.table.columns.column_kinds import fit_column
 from nnpu.table.columns.numbers import decimal_mark, spelled_numbers
 from nnpu.table.reading import as_batch
 

@@ -11,10 +11,10 @@ from sklearn.metrics import roc_auc_score
 import nnpu
 from nnpu import EnsemblePU, TablePU
 from nnpu.cli import main
-from nnpu.estimators.ensemble.beside import joined
+from nnpu.estimators.ensemble.sparse_members import joined
 from nnpu.estimators.explain import contributions
 from nnpu.table.reading import as_batch
-from nnpu.table.reasons import row_reasons
+from nnpu.table.table_explain import row_reasons
 
 COMMON = [f"word{i}" for i in range(900)]
 OURS, THEIRS = ([f"{kind}{i}" for i in range(60)] for kind in ("yes", "no"))

@@ -11,9 +11,9 @@ import pytest
 from nnpu.data.streams import Batch
 from nnpu.parameters import InputError
 from nnpu.table.columns import fit_columns
-from nnpu.table.columns.guess import fit_column
-from nnpu.table.columns.seen import count_cells
-from nnpu.table.columns.stored_columns import plan_from_json
+from nnpu.table.columns.column_kinds import fit_column
+from nnpu.table.columns.column_plan import plan_from_json
+from nnpu.table.columns.drift import count_cells
 
 
 def batch(first=0, **columns):
@@ -183,8 +183,8 @@ def test_what_is_neither_yes_nor_no_is_refused(cells, shown):
 
 def test_the_plan_of_forty_thousand_columns_can_be_saved():
     """A fit of 20,000 columns once ended with a model that was too large to save."""
-    from nnpu.estimators.storage import CONFIG, LARGEST
-    from nnpu.table.columns.seen import TrainingRows
+    from nnpu.estimators.loading import CONFIG, LARGEST
+    from nnpu.table.columns.drift import TrainingRows
 
     rows = batch(gene_12345=[f"{value:.3f}" for value in np.random.default_rng(0).random(200)])
     plan, training = fit_columns(rows, np.arange(200)), TrainingRows(np.arange(200))

@@ -23,8 +23,8 @@ from torch import nn
 
 from nnpu import models
 from nnpu.data.rows import as_rows
-from nnpu.launch import is_first
 from nnpu.objective import Objective
+from nnpu.terminal import is_first
 from nnpu.training import Training, TrainingSample, loop, train
 from nnpu.training.checkpoint import CheckpointFolder
 from nnpu.training.distributed import joined

@@ -10,8 +10,8 @@ from scipy import sparse
 from torch import nn
 
 from nnpu import models
-from nnpu.data.moments import feature_scale
 from nnpu.data.rows import as_rows
+from nnpu.estimators.network import feature_scale
 from nnpu.objective import Objective
 from nnpu.parameters import ParameterError
 from nnpu.training import Training, TrainingSample, predict_scores, train

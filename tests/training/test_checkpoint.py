@@ -17,8 +17,7 @@ import torch
 
 from nnpu.files import TEMPORARY_PREFIX, partial_folder
 from nnpu.parameters import InputError
-from nnpu.training.checkpoint import CheckpointFolder
-from nnpu.training.folder_lock import FolderLock
+from nnpu.training.checkpoint import CheckpointFolder, FolderLock
 
 STATE = {
     "epoch": 3,
@@ -161,7 +160,7 @@ def test_a_lock_ends_with_its_process_however_that_ends(tmp_path):
     code = """
         import sys, time
         from pathlib import Path
-        from nnpu.training.folder_lock import FolderLock
+        from nnpu.training.checkpoint import FolderLock
         lock = FolderLock(Path(sys.argv[1]))
         print("locked", flush=True)
         time.sleep(60)

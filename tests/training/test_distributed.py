@@ -24,8 +24,7 @@ from nnpu import models
 from nnpu.losses import get_loss
 from nnpu.parameters import ParameterError
 from nnpu.training import BatchPlan, Training
-from nnpu.training._batchnorm import SharedBatchNorm
-from nnpu.training.distributed import World, joined
+from nnpu.training.distributed import SharedBatchNorm, World, joined
 
 SCRIPT = Path(__file__).with_name("ranks.py")
 spec = importlib.util.spec_from_file_location("ranks", SCRIPT)

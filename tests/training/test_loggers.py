@@ -11,7 +11,7 @@ from sklearn.base import clone
 from nnpu import PUClassifier, models
 from nnpu.parameters import ParameterError
 from nnpu.training import Training
-from nnpu.training.loggers import MLflow, TensorBoard
+from nnpu.training.history import MLflow, TensorBoard
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from nnpu.parameters import ParameterError
-from nnpu.training.optimizers import (
+from nnpu.training.run_state import (
     OPTIMIZERS,
     check_optimizer,
     discounted_step,

@@ -12,7 +12,7 @@ from nnpu import models
 from nnpu.data.rows import DenseRows, Rows, as_rows
 from nnpu.objective import Objective
 from nnpu.training import Training, TrainingSample, loop, train
-from nnpu.training._prefetch import prefetched
+from nnpu.training.batches import prefetched
 
 X = torch.arange(30.0).reshape(10, 3)
 

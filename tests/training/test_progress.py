@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nnpu.training._progress import progress_bar
+from nnpu.training.options import progress_bar
 
 
 def rows(epochs):

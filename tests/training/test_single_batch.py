@@ -11,7 +11,7 @@ from torch import nn
 from nnpu.data.rows import as_rows
 from nnpu.objective import Objective
 from nnpu.training import TrainingSample, train
-from nnpu.training._single_batch import SingleBatch
+from nnpu.training.batches import SingleBatch
 
 X = torch.arange(12.0).view(6, 2)
 

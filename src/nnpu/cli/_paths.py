@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import click
 
-from nnpu.model_folder import CONFIG, REPORT, RUN, SUMS, WEIGHTS, check_target, is_there
 from nnpu.parameters import InputError
+from nnpu.storage import CONFIG, REPORT, RUN, SUMS, WEIGHTS, check_target, is_there
 
 __all__ = ["Command", "ModelOut", "Result", "ResultFolder", "Source", "also_read"]
 

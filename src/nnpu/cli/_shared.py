@@ -1,28 +1,48 @@
-"""What commands share: options in one wording, warnings as sentences."""
+"""What commands share: options in one wording, warnings as sentences, words or JSON out.
+
+Options may come from a TOML file. A run of ``nnpu fit`` leaves its configuration, its log, and the
+command that repeats it.
+"""
 
 from __future__ import annotations
 
+import difflib
+import json
 import os
 import re
+import shlex
+import tomllib
 import warnings
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from nnpu.cli._paths import ModelOut, Result, Source
-from nnpu.parameters import ParameterError, check_label_bias, check_prior, check_prior_range
+from nnpu.cli._paths import ModelOut, Result, Source, also_read
+from nnpu.parameters import (
+    InputError,
+    ParameterError,
+    check_label_bias,
+    check_prior,
+    check_prior_range,
+    shown,
+)
 from nnpu.terminal import say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 __all__ = [
+    "as_command",
     "as_label_bias",
     "as_prior",
     "as_share",
+    "as_toml",
+    "config_option",
     "data_argument",
+    "draw",
     "drop_option",
     "fit_options",
     "given_options",
@@ -34,17 +54,158 @@ __all__ = [
     "keep_option",
     "label_option",
     "model_argument",
+    "option_key",
     "positive_option",
     "printed_warnings",
     "prior_option",
+    "read_config",
     "reading_options",
+    "repeating",
     "report_option",
     "sampling_option",
     "seed_option",
+    "show",
     "time_option",
     "verbose_option",
     "verbosity",
 ]
+
+
+def read_config(context: click.Context, parameter: click.Parameter, path: Path) -> None:
+    """Take the options of a TOML file as defaults: what the command line says goes first."""
+    try:
+        options = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not TOML: {error}.") from error
+    known = {option_key(option): option for option in context.command.params if option.name}
+    for key in options:
+        if key not in known or known[key] is parameter:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise InputError(f"{path}: there is no option {key!r}.{hint}")
+    context.default_map = {
+        str(known[key].name): _value(known[key], value, f"{path}: the option {key!r}")
+        for key, value in options.items()
+    }
+
+
+def _value(option: click.Parameter, value: Any, what: str) -> Any:
+    """Return a value as the command line could have given it."""
+    repeatable = getattr(option, "multiple", False)
+    values = value if repeatable and isinstance(value, list) else [value]
+    if getattr(option, "is_flag", False):
+        if isinstance(value, bool):
+            return value
+        raise InputError(f"{what} must be true or false. Got {shown(value)} instead.")
+    if not all(isinstance(v, str | int | float) and not isinstance(v, bool) for v in values):
+        listed = ", or a list of them" if repeatable else ""
+        raise InputError(f"{what} must be a text or a number{listed}. Got {shown(value)} instead.")
+    return [str(v) for v in values] if repeatable else str(value)
+
+
+T = TypeVar("T")
+
+
+def draw(save: Callable[..., list[T]], *arguments: Any, **options: Any) -> list[T]:
+    """Call what saves a picture; without matplotlib say so and go on without the picture."""
+    try:
+        return save(*arguments, **options)
+    except ImportError as error:
+        click.echo(f"No picture. {error}", err=True)
+        return []
+
+
+def show(result: Mapping[str, Any], lines: Iterable[str], *, as_json: bool) -> None:
+    """Print a result, as JSON or in words."""
+    if as_json:
+        click.echo(json.dumps(result, indent=2))
+    else:
+        say(*lines)
+
+
+def _read_config(
+    context: click.Context, parameter: click.Parameter, path: Path | None
+) -> Path | None:
+    if path is not None:
+        also_read(context, path)
+        read_config(context, parameter, path)
+    return path
+
+
+config_option = click.option(
+    "--config",
+    type=Source(exists=True, dir_okay=False),
+    is_eager=True,
+    expose_value=False,
+    callback=_read_config,
+    help="TOML file with any of these options.",
+)
+
+
+def option_key(option: click.Parameter) -> str:
+    """The name of an option in the file: --id is id, whatever the function calls it."""
+    long = [text for text in option.opts if text.startswith("--")]
+    return long[0].removeprefix("--") if long else str(option.name)
+
+
+def repeating(context: click.Context) -> dict[str, str]:
+    """Return what repeats a run, from the options it was given: a command line and TOML."""
+    given = {
+        option_key(option): _written(option, context.params[option.name])
+        for option in context.command.params
+        if option.name in context.params and option.name not in ("as_json", "verbose")
+    }
+    plain = {name: _plain(value) for name, value in given.items() if value != "global"}
+    data = plain.pop("data")
+    command = as_command(str(context.info_name), data, plain)
+    return {"command": command, "config": as_toml(command, {"data": data, **plain})}
+
+
+def _written(option: click.Parameter, value: Any) -> Any:
+    """Return a value as it is written after its option: two limits as a range."""
+    if isinstance(value, tuple) and not getattr(option, "multiple", False):
+        return "-".join(format(Decimal(repr(end)), "f") for end in value)  # no exponent
+    return value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def as_toml(command: str, options: Mapping[str, Any]) -> str:
+    """Return the configuration as TOML, with the command that repeats the run on top."""
+    lines = ["# " + " ".join(command.splitlines())]  # a file name may hold a line break
+    lines += [f"{name} = {_toml(value)}" for name, value in options.items() if value is not None]
+    return "\n".join(lines) + "\n"
+
+
+def as_command(name: str, argument: str | None, options: Mapping[str, Any]) -> str:
+    """Return a command line for a shell.
+
+    >>> as_command("fit", "my data.csv", {"label": "s", "drop": ["a", "b"], "epochs": None})
+    "nnpu fit 'my data.csv' --label s --drop a --drop b"
+    """
+    words = [*_launcher(), "nnpu", name, *([] if argument is None else [argument])]
+    for option, value in options.items():
+        for single in value if isinstance(value, list | tuple) else [value]:
+            if single is not None:
+                words += [f"--{option}", str(single)]
+    return shlex.join(words)
+
+
+def _launcher() -> list[str]:
+    """What comes before the command that started this process, if it has others beside it."""
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
+        return []
+    return ["torchrun", "--nproc-per-node", os.environ["LOCAL_WORLD_SIZE"], "-m"]
+
+
+def _toml(value: Any) -> str:
+    """JSON's strings, numbers and lists are TOML's, but for one control character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
 
 model_argument = click.argument("model_dir", type=Source(model=True))
 data_argument = click.argument("data", type=Source())

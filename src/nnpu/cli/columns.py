@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nnpu.cli._output import show
 from nnpu.cli._paths import Command
 from nnpu.cli._shared import (
     data_argument,
@@ -18,6 +17,7 @@ from nnpu.cli._shared import (
     keep_option,
     printed_warnings,
     reading_options,
+    show,
     time_option,
 )
 

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nnpu.cli._output import show
 from nnpu.cli._paths import Command, ResultFolder
-from nnpu.cli._runs import repeating
-from nnpu.cli._shared import json_option, printed_warnings
+from nnpu.cli._shared import json_option, printed_warnings, repeating, show
 from nnpu.parameters import InputError
 from nnpu.terminal import status
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from nnpu.cli._output import show
 from nnpu.cli._paths import Command, Result
-from nnpu.cli._shared import json_option, model_argument
+from nnpu.cli._shared import json_option, model_argument, show
 from nnpu.parameters import InputError
 
 __all__ = ["export"]

@@ -10,12 +10,13 @@ import click
 from click.core import ParameterSource
 
 from nnpu.cli._paths import Command, Source
-from nnpu.cli._runs import config_option, repeating
 from nnpu.cli._shared import (
+    config_option,
     fit_options,
     job_options,
     json_option,
     printed_warnings,
+    repeating,
     report_option,
     verbose_option,
     verbosity,
@@ -94,10 +95,10 @@ def fit(
     is read into memory. Column types are inferred and reported.
     To train in several processes: torchrun --nproc-per-node 2 -m nnpu fit ...
     """
-    from nnpu.launch import is_first
     from nnpu.table import TablePU
     from nnpu.table._messages import next_step, say
     from nnpu.table.run import fit_to_folder, model_for
+    from nnpu.terminal import is_first
 
     network: dict[str, Any] = {"epochs": epochs, "parallel": parallel, "image_size": image_size}
     talks = not as_json and is_first()

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nnpu.cli._output import draw
 from nnpu.cli._paths import Command, Result
-from nnpu.cli._shared import as_share
+from nnpu.cli._shared import as_share, draw
 from nnpu.parameters import check_number
 
 if TYPE_CHECKING:

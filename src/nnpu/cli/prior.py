@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nnpu.cli._output import draw
 from nnpu.cli._paths import Command, Result
 from nnpu.cli._shared import (
     data_argument,
+    draw,
     drop_option,
     id_option,
     job_options,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nnpu.cli import _shared
-from nnpu.cli._output import show
 from nnpu.cli._paths import Command, Result, ResultFolder, Source
+from nnpu.cli._shared import show
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ one is from it can be computed. `losses` holds ℓ(−g) and its derivatives, `f
 """
 
 from nnpu.convex.basis import BASES, Features, fit_features
-from nnpu.convex.convex_losses import CONVEX_LOSSES, ConvexLoss
-from nnpu.convex.problem import Problem
+from nnpu.convex.problem import CONVEX_LOSSES, ConvexLoss, Problem
 from nnpu.convex.solve import Certificate, Solution, solve_path
 
 __all__ = [

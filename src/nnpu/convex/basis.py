@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from nnpu.convex.products import column_sums
+from nnpu.convex.problem import column_sums
 from nnpu.data.vectors import row_blocks
 
 if TYPE_CHECKING:

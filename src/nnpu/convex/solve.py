@@ -22,8 +22,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import brentq
 
-from nnpu.convex.convex_losses import CONVEX_LOSSES, smooth_double_hinge
-from nnpu.convex.products import column_sums, gram
+from nnpu.convex.problem import CONVEX_LOSSES, column_sums, gram, smooth_double_hinge
 from nnpu.data.vectors import row_blocks
 
 if TYPE_CHECKING:
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nnpu.convex.convex_losses import ConvexLoss
-    from nnpu.convex.problem import Evaluation, Problem
+    from nnpu.convex.problem import ConvexLoss, Evaluation, Problem
 
     Floats = NDArray[np.float64]
 

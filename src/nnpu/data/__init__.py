@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnpu.lazy import lazy_names
+from nnpu.extras import lazy_names
 
 if TYPE_CHECKING:
-    from nnpu.data.csr import read_csr, write_csr
-    from nnpu.data.dataset import Dataset, binary_labels, load
-    from nnpu.data.example import example_table
+    from nnpu.data.datasets import Dataset, binary_labels, example_table, load
+    from nnpu.data.disk_rows import ParquetRows, read_csr, write_csr
     from nnpu.data.folds import PUStratifiedKFold
-    from nnpu.data.parquet import ParquetRows
     from nnpu.data.rows import ChosenRows, as_rows
     from nnpu.data.sampling import (
         CensoredSample,
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
         sample_censored,
         sample_pu,
     )
-    from nnpu.data.tables import Table, read_table
+    from nnpu.data.streams import Table, read_table
 
 __all__ = [
     "CensoredSample",
@@ -49,12 +47,10 @@ __all__ = [
 
 __getattr__ = lazy_names(
     __name__,
-    csr="read_csr write_csr",
-    dataset="Dataset binary_labels load",
-    example="example_table",
+    disk_rows="read_csr write_csr ParquetRows",
+    datasets="Dataset binary_labels load example_table",
     folds="PUStratifiedKFold",
-    parquet="ParquetRows",
     rows="ChosenRows as_rows",
     sampling="CensoredSample PUSample negative_count sample_censored sample_pu",
-    tables="Table read_table",
+    streams="Table read_table",
 )

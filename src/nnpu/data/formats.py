@@ -9,9 +9,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.data.csvfile import check_unique
 from nnpu.data.packed import check_unpacked, is_gzip, open_arrow, open_text
 from nnpu.data.streams import Batch, format_reader
+from nnpu.data.text_files import check_unique
 from nnpu.parameters import InputError, shown
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ def read_parquet(source: Path) -> Any:
     """Return a Parquet file, or a folder of them, as a table."""
     import pyarrow as pa
 
-    from nnpu.data.parquet import check_parquet, open_parquet
+    from nnpu.data.disk_rows import check_parquet, open_parquet
 
     tables = []
     for path in check_parquet(source):
@@ -360,7 +360,7 @@ def _numbered(
 
 
 def _parquet_batches(source: Path) -> Iterator[Any]:
-    from nnpu.data.parquet import check_parquet, open_parquet
+    from nnpu.data.disk_rows import check_parquet, open_parquet
 
     for path in check_parquet(source):
         with open_parquet(path) as file:
@@ -370,7 +370,7 @@ def _parquet_batches(source: Path) -> Iterator[Any]:
 
 
 def _array_batch(source: Path) -> Batch:
-    from nnpu.data.tables import read_table
+    from nnpu.data.streams import read_table
 
     table = read_table(source)
     columns, matrices = {}, {}

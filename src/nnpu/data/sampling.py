@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.data.dataset import Dataset
+from nnpu.data.datasets import Dataset
 from nnpu.parameters import InputError, ParameterError, check_count, check_prior, shown
 
 if TYPE_CHECKING:

@@ -5,28 +5,26 @@ A subclass says only how scores are fitted (`_fit_scores`) and computed (`_score
 
 from __future__ import annotations
 
+import sys
 import warnings
 from abc import ABC, abstractmethod
+from html import escape
+from importlib import metadata
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    check_random_state,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, check_random_state
 
 from nnpu import metrics
 from nnpu.calibration import ScoreCalibration
 from nnpu.estimators import labels
-from nnpu.estimators.notebook import NotebookBox
-from nnpu.estimators.prior_search import refuse_search_over_prior
 from nnpu.parameters import ParameterError, check_prior, check_prior_range, check_sampling
 from nnpu.prior import PriorEstimate, estimate_prior
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -35,7 +33,97 @@ if TYPE_CHECKING:
     from nnpu.estimators.explain import Contributions
     from nnpu.estimators.labels import Labels
 
-__all__ = ["BasePUClassifier"]
+__all__ = [
+    "BasePUClassifier",
+    "NotebookBox",
+    "refuse_search_over_prior",
+]
+
+
+class NotebookBox:
+    """Adds a line about the fitted prior, and a link, to scikit-learn's HTML of an estimator."""
+
+    _doc_link_module = "nnpu"
+
+    @property
+    def _doc_link_template(self) -> str:
+        """The page of a class on the site that ``[project.urls]`` names; without one no link."""
+        try:
+            urls = metadata.metadata("nnpu").get_all("Project-URL") or []
+        except metadata.PackageNotFoundError:
+            urls = []
+        site = dict(url.split(", ", 1) for url in urls).get("Documentation", "")
+        return f"{site.rstrip('/')}/api/nnpu.{{estimator_name}}.html" if site else ""
+
+    def _repr_html_inner(self) -> str:
+        return f"{super()._repr_html_inner()}{_about_prior(self)}"  # type: ignore[misc]
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        if "text/html" in bundle:
+            bundle["text/html"] += _about_prior(self)
+        return bundle
+
+
+def _about_prior(estimator: Any) -> str:
+    """Say which prior was given or estimated; nothing before `fit`."""
+    from nnpu.estimators.evaluation import prior_interval, prior_lines
+
+    classifier = getattr(estimator, "classifier_", estimator)
+    if not hasattr(classifier, "prior_"):
+        return ""
+    estimate = classifier.prior_estimate_
+    known = estimate is None or estimate.identified
+    lines = prior_lines(prior_interval(classifier), known)
+    return f"<p><small>{escape(' '.join(lines))}</small></p>"
+
+
+_NEAR = 8  # frames between the search and the step of a pipeline whose prior it sets
+
+
+def refuse_search_over_prior(parameters: Mapping[str, Any], owner: str) -> None:
+    """Raise `ParameterError` if scikit-learn sets `prior` for a candidate that it will score.
+
+    A score under the candidate's own prior says nothing about the prior: on most data the largest
+    one wins. A scorer with a prior of its own, or one of true labels, may judge candidates.
+
+    Parameters
+    ----------
+    parameters : mapping
+        What `set_params` was given.
+    owner : str
+        The class, for the message.
+    """
+    if "prior" not in parameters:
+        return
+    frame = sys._getframe(1)
+    for _ in range(_NEAR):
+        if frame.f_code.co_name == "_fit_and_score":
+            break
+        if frame.f_back is None:
+            return
+        frame = frame.f_back
+    else:
+        return
+    if not _goes_by_own_prior(frame.f_locals.get("scorer")):
+        return
+    raise ParameterError(
+        f"The 'prior' parameter of {owner} cannot be searched over: each candidate would be scored "
+        "under its own prior, and such scores do not say which prior is right. Give the prior, or "
+        "let prior='auto' estimate it; to compare models with different priors, judge all by one: "
+        "scoring=make_pu_scorer('pu_accuracy', prior=...)."
+    )
+
+
+def _goes_by_own_prior(scorer: Any) -> bool:
+    """Return whether a scorer, or one of several, takes the prior from the estimator."""
+    from nnpu.metrics.scorers import PUScorer
+
+    several = getattr(scorer, "_scorers", None)  # scikit-learn's scorer of several metrics
+    each = list(several.values()) if isinstance(several, dict) else [scorer]
+    by_default = [type(one).__name__ == "_PassthroughScorer" for one in each]
+    return any(by_default) or any(one.prior is None for one in each if isinstance(one, PUScorer))
+
 
 metrics.register_scorers()  # for scoring="pu_f1"
 
@@ -263,7 +351,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the fitted classifier as a model folder; see `nnpu.load`."""
-        from nnpu.estimators.storage import save
+        from nnpu.estimators.loading import save
 
         return save(self, folder)
 
@@ -348,7 +436,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
             "threshold": self.threshold_,
         }
         if self._offset is not None:
-            from nnpu.estimators._offset import offset_to_json
+            from nnpu.estimators.features import offset_to_json
 
             fitted["offset"] = offset_to_json(self._offset)
         if self.prior_estimate_ is not None:

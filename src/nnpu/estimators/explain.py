@@ -250,7 +250,7 @@ def contributions(
     parts = [[j] for j in range(rows.shape[1])] if groups is None else list(groups.values())
     forest = getattr(classifier, "forest_", None)
     if forest is not None:  # BoostedPU
-        from nnpu.estimators.tree_paths import along_paths
+        from nnpu.estimators.trees import along_paths
 
         base, values = along_paths(forest, rows, other)
         sums = [values[:, columns].sum(axis=1) for columns in parts] if sparse_too else values.T

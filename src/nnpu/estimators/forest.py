@@ -2,28 +2,43 @@
 
 LightGBM's own reader trusts its text: an index that is out of range there is read outside of the
 array. So model folders hold these arrays instead, no text of a stranger's ever reaches it, and a
-stored model needs no LightGBM to score rows: it walks them in NumPy, or where rows are many looks
-them up in tables. Large trees are left to LightGBM then, if there is one (`quick_forest`).
+stored model needs no LightGBM to score rows.
+
+A few rows walk the arrays in NumPy. Many rows are looked up in tables, the same bits in less time:
+a set of at most 31 leaves is a whole number; the value of a column decides all nodes that ask for
+it and leaves a set of leaves of each tree in reach; a table holds these sets for each interval or
+code of the column. Where the sets of all columns meet is the leaf in which the row ends. Larger
+trees are left to LightGBM's predictor, if there is one: the text that it reads here was written
+from arrays that `Forest` has checked, or made itself.
 """
 
 from __future__ import annotations
 
+import importlib
 import threading
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from nnpu.data.vectors import row_blocks
 from nnpu.estimators.threads import count_jobs, in_threads
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["Forest"]
+    Predict = Callable[..., NDArray[np.float64]]
+
+__all__ = [
+    "Forest",
+    "predictor",
+    "stored_forest",
+    "table_scorer",
+]
 
 _MANY = 1 << 19  # rows times trees from which more than a walk is worth its start
 _TOGETHER = 1 << 13  # rows times trees that are walked at a time: near the size of a cache
@@ -149,7 +164,6 @@ class Forest:
         made["_passed"] = made.get("_passed", 0) + X.shape[0] * len(self.roots)
         if made["_passed"] < _MANY:
             return None, None
-        from nnpu.estimators.quick_forest import predictor, table_scorer
 
         with _MAKING:
             if "_tables" not in made:
@@ -313,3 +327,223 @@ def _nodes(
 def _dense(block: Any) -> NDArray[np.float32]:
     dense = block if isinstance(block, np.ndarray) else block.toarray()
     return np.ascontiguousarray(dense)
+
+
+_LEAVES = 31  # of a tree: the bits of a number that is not negative
+_MOST_COLUMNS = 64  # that trees ask for; beyond, LightGBM is as quick
+_MOST_CELLS = 1 << 23  # of all tables: 32 MiB
+_BLOCK = 1 << 10  # rows at a time: what is in reach of them stays in the cache
+_NUMBER, _NUMBER_NAN_LEFT, _CATEGORY = 8, 10, 1  # LightGBM's decision types, NaN being missing
+
+
+class _Table(NamedTuple):
+    """What each value of a column leaves in reach; the last row is for gaps and unknown codes."""
+
+    column: int
+    cuts: NDArray[np.float64] | None  # None: the values are codes
+    sets: NDArray[np.int32]  # (n_values + 1, n_trees)
+
+
+def table_scorer(forest: Forest) -> Callable[[Any], NDArray[np.float64]] | None:
+    """Return the sum of the forest's trees for rows; None if tables do not pay."""
+    node = np.arange(len(forest.value))
+    leaf = forest.left == node
+    tree = np.searchsorted(forest.roots, node, "right") - 1
+    before = np.cumsum(leaf) - leaf
+    place = before - before[forest.roots][tree]  # of a leaf among those of its tree
+    asked = np.unique(forest.feature[~leaf])
+    codes = np.unique(forest.feature[forest.category >= 0] if len(forest.category) else [])
+    n_sets = len(node) + 2 * len(asked) + len(codes) * forest.goes_left.shape[1]
+    fits = len(asked) <= _MOST_COLUMNS and n_sets * len(forest.roots) <= _MOST_CELLS
+    if not fits or place[leaf].max(initial=0) >= _LEAVES:
+        return None
+    below = np.where(leaf, 1 << place, 0).astype(np.int32)  # the leaves below each node
+    for i in node[~leaf][::-1].tolist():
+        below[i] = below[forest.left[i]] | below[forest.right[i]]
+    tables = [_table(forest, int(column), tree, below) for column in asked]
+    values = np.zeros((len(forest.roots), _LEAVES))
+    values[tree[leaf], place[leaf]] = forest.value[leaf]
+
+    def scores(X: Any) -> NDArray[np.float64]:
+        blocks = np.array_split(X, -(-len(X) // _BLOCK))
+        return np.concatenate([_sums(x, tables, below[forest.roots], values) for x in blocks])
+
+    return scores
+
+
+def _table(forest: Forest, column: int, tree: NDArray[np.intp], below: NDArray[np.int32]) -> _Table:
+    nodes = np.flatnonzero((forest.feature == column) & (forest.left != np.arange(len(tree))))
+    category = forest.category[nodes] if len(forest.category) else np.full(len(nodes), -1)
+    threshold, cuts = forest.threshold[nodes], None
+    if category[0] >= 0:
+        unknown = np.zeros((len(nodes), 1), np.bool_)
+        goes_left = np.hstack([forest.goes_left[category], unknown])
+    else:
+        cuts = np.unique(threshold)
+        left = np.append(cuts, np.inf) <= threshold[:, None]  # of values up to each cut
+        goes_left = np.hstack([left, forest.nan_left[nodes, None]])
+    sets = np.tile(below[forest.roots], (goes_left.shape[1], 1))
+    for i, left in zip(nodes.tolist(), goes_left, strict=True):
+        sets[:, tree[i]] &= ~np.where(left, below[forest.right[i]], below[forest.left[i]])
+    return _Table(column, cuts, sets)
+
+
+def _sums(
+    X: NDArray[Any],
+    tables: list[_Table],
+    leaves: NDArray[np.int32],
+    values: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    n_rows = len(X)
+    X = X if n_rows > 1 else np.repeat(X, 2, axis=0)  # NumPy adds up one row in another order
+    reached = np.tile(leaves, (len(X), 1))
+    found = np.empty_like(reached)
+    for column, cuts, sets in tables:
+        value, last = X[:, column], len(sets) - 1
+        if cuts is None:
+            known = (value >= 0) & (value < last)  # False for NaN
+            row = np.where(known, value, last).astype(np.intp)
+        else:
+            row = np.where(np.isnan(value), last, np.searchsorted(cuts, value))
+        np.take(sets, row, axis=0, out=found, mode="clip")
+        reached &= found
+    # One leaf is left of each tree; the exponent of a power of two is its place.
+    place = (reached.astype(np.float32).view(np.int32) >> 23) - 127
+    place += np.arange(0, values.size, _LEAVES, dtype=np.int32)
+    terms = np.ascontiguousarray(values.ravel().take(place, mode="clip").T)
+    total: NDArray[np.float64] = terms.sum(axis=0)[:n_rows]  # in the order of the trees
+    return total
+
+
+def predictor(forest: Forest, n_features: int) -> Predict | None:
+    """Return LightGBM's sum of the forest's trees for rows; None without LightGBM."""
+    try:
+        lightgbm = importlib.import_module("lightgbm")
+    except (ImportError, OSError):  # not installed, or without the OpenMP library
+        return None
+    booster = lightgbm.Booster(model_str=_text(forest, n_features))
+
+    def predict(
+        X: Any, n_threads: int = 0, first: int = 0, n_trees: int = -1
+    ) -> NDArray[np.float64]:
+        sums = booster.predict(
+            sparse.csr_matrix(X) if sparse.issparse(X) else X,  # it knows no sparse arrays
+            start_iteration=first,
+            num_iteration=n_trees,
+            raw_score=True,
+            num_threads=n_threads,
+        )
+        return np.asarray(sums, dtype=np.float64)
+
+    return predict
+
+
+def _text(forest: Forest, n_features: int) -> str:
+    names = " ".join(f"c{j}" for j in range(n_features))
+    head = [
+        "tree",
+        "version=v4",
+        "num_class=1",
+        "num_tree_per_iteration=1",
+        "label_index=0",
+        f"max_feature_idx={n_features - 1}",
+        f"feature_names={names}",
+        f"feature_infos={' '.join(['none'] * n_features)}",
+        "",
+    ]
+    ends = [*forest.roots[1:].tolist(), len(forest.value)]
+    trees = [
+        f"Tree={number}\n{_tree(forest, int(root), int(end))}"
+        for number, (root, end) in enumerate(zip(forest.roots, ends, strict=True))
+    ]
+    return "\n".join([*head, "\n\n".join(trees), "\n\nend of trees\n"])
+
+
+def _tree(forest: Forest, root: int, end: int) -> str:
+    node = np.arange(root, end)
+    leaf = forest.left[root:end] == node
+    # LightGBM numbers inner nodes and leaves apart; a leaf as a child is ~number.
+    number = np.where(leaf, ~(np.cumsum(leaf) - 1), np.cumsum(~leaf) - 1)
+    inner = node[~leaf]
+    threshold = [repr(value) for value in forest.threshold[inner].tolist()]
+    decision = np.where(forest.nan_left[inner], _NUMBER_NAN_LEFT, _NUMBER)
+    bounds, words = [0], list[int]()
+    if len(forest.category):
+        for place in np.flatnonzero(forest.category[inner] >= 0):
+            bits = np.packbits(forest.goes_left[forest.category[inner[place]]], bitorder="little")
+            padded = np.pad(bits, (0, -len(bits) % 4)).view("<u4").tolist()
+            threshold[place], decision[place] = str(len(bounds) - 1), _CATEGORY
+            words += padded
+            bounds.append(len(words))
+    lines = {
+        "num_leaves": [int(leaf.sum())],
+        "num_cat": [len(bounds) - 1],
+        "split_feature": forest.feature[inner].tolist(),
+        "threshold": threshold,
+        "decision_type": decision.tolist(),
+        "left_child": number[forest.left[inner] - root].tolist(),
+        "right_child": number[forest.right[inner] - root].tolist(),
+        "leaf_value": [repr(value) for value in forest.value[node[leaf]].tolist()],
+    }
+    if words:
+        lines |= {"cat_boundaries": bounds, "cat_threshold": words}
+    lines |= {"is_linear": [0], "shrinkage": [1]}
+    return "\n".join(f"{name}={' '.join(map(str, values))}" for name, values in lines.items())
+
+
+_MOST_NODES = 1 << 24  # of a stored forest; a row passes fewer
+
+
+def stored_forest(arrays: Mapping[str, NDArray[Any]], n_features: int) -> Forest:
+    """Return the forest of stored arrays, or raise `InputError` if they are none.
+
+    Every node must be a root or the child of one node before it, so that a row passes each
+    tree in finitely many steps and reads nothing outside of the arrays.
+    """
+    types = TYPES | (CATEGORY_TYPES if "category" in arrays else {})
+    if arrays.keys() != types.keys():
+        raise InputError(f"The arrays of a forest are {', '.join(TYPES)}.")
+    n = len(arrays["value"])
+    if n > _MOST_NODES:
+        raise InputError(f"The forest has {n:,} nodes; at most {_MOST_NODES:,} are read.")
+    for name, kind in types.items():
+        array, n_axes = arrays[name], 2 if name == "goes_left" else 1
+        length_fits = name in ("roots", "goes_left") or len(array) == n
+        if array.ndim != n_axes or array.dtype != kind or not length_fits:
+            raise InputError(f"The array {name!r} of the forest has a wrong shape or type.")
+    forest = Forest(**arrays)
+    _check(forest, n_features)
+    return forest
+
+
+def _check(forest: Forest, n_features: int) -> None:
+    n = len(forest.value)
+    node = np.arange(n)
+    leaf = forest.left == node
+    inner = ~leaf
+    children = np.concatenate([forest.left[inner], forest.right[inner]])
+    indices = np.concatenate([forest.roots, children])
+    fits = (
+        np.array_equal(forest.right == node, leaf)
+        and np.all((indices >= 0) & (indices < n))
+        and np.all(forest.left[inner] > node[inner])
+        and np.all(forest.right[inner] > node[inner])
+        and np.array_equal(np.bincount(indices, minlength=n), np.ones(n))
+        and np.all((forest.feature >= 0) & (forest.feature < n_features))
+        and np.all((forest.category >= -1) & (forest.category < len(forest.goes_left)))
+        and (len(forest.category) == 0 or forest.goes_left.shape[1] > 0)
+        and _trees_are_apart(forest, inner)
+    )
+    if not fits:
+        raise InputError("The nodes of the forest do not form trees over the features.")
+
+
+def _trees_are_apart(forest: Forest, inner: NDArray[np.bool_]) -> bool:
+    """Whether the trees stand one after the other, and ask a column for codes or for numbers."""
+    tree = np.searchsorted(forest.roots, np.arange(len(inner)), "right")
+    within = all(
+        np.array_equal(tree[child[inner]], tree[inner]) for child in (forest.left, forest.right)
+    )
+    codes = forest.category >= 0 if len(forest.category) else np.zeros(len(inner), np.bool_)
+    both = np.intersect1d(forest.feature[inner & codes], forest.feature[inner & ~codes])
+    return bool(np.all(np.diff(forest.roots) > 0)) and within and both.size == 0

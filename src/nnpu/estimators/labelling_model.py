@@ -20,7 +20,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit, logit
 
 from nnpu.parameters import InputError, ParameterError, shown
-from nnpu.prior.subsample import MOST_ROWS
+from nnpu.prior.curve import MOST_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -1,56 +1,66 @@
-"""`PUClassifier`: any torch module, trained by Algorithm 1, behind scikit-learn's interface."""
+"""`PUClassifier`: any torch module, trained by Algorithm 1, behind scikit-learn's interface.
+
+A user's own module is made and probed before the training. Features are standardised by one pass
+over rows wherever they are kept. A fit that calls everything negative, or ranks like chance, is
+noticed. The weights become arrays of a model folder.
+"""
 
 from __future__ import annotations
 
 import copy
+import inspect
 import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from nnpu.extras import needing
 
 with needing("torch", extra="torch", owner="PUClassifier"):
     import torch
-    from torch import nn
+    from torch import Tensor, nn
+    from torch.nn.parameter import is_lazy
 
-from nnpu.ambient import plain_torch
-from nnpu.data.moments import feature_scale
-from nnpu.data.rows import as_rows
+from nnpu.data.rows import SparseBatch, as_rows
 from nnpu.estimators import threshold_choice
-from nnpu.estimators._collapse import collapse, collapse_message
-from nnpu.estimators._own_module import keep_linear, needs_argument, probe
-from nnpu.estimators._weights import arrays_of, weights_for
 from nnpu.estimators.base import BasePUClassifier
-from nnpu.estimators.untrusted import check_history
 from nnpu.losses import get_loss
 from nnpu.models import TabularNet
 from nnpu.objective import Objective
-from nnpu.parameters import (
-    InputError,
-    ParameterError,
-    check_count,
-    check_number,
-    shown,
-)
+from nnpu.parameters import InputError, ParameterError, check_count, check_number, shown
+from nnpu.prior.curve import auc
 from nnpu.risk import get_risk
+from nnpu.storage import check_history
+from nnpu.torch_settings import plain_torch
 from nnpu.training import DEFAULT_TRAINING, Training, TrainingSample, predict_scores, train
 from nnpu.training.distributed import local_device
-from nnpu.training.optimizers import check_optimizer
-from nnpu.training.seeds import seeded
+from nnpu.training.history import evaluate
+from nnpu.training.loop import forward
+from nnpu.training.run_state import check_optimizer, seeded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    import numpy as np
     from numpy.typing import NDArray
-    from torch import Tensor
     from torch.optim import Optimizer
 
     from nnpu.data.rows import Rows
     from nnpu.estimators.labels import Labels
     from nnpu.risk import AnyLoss, Risk
 
-__all__ = ["PUClassifier"]
+__all__ = [
+    "PUClassifier",
+    "arrays_of",
+    "collapse",
+    "collapse_message",
+    "feature_scale",
+    "keep_linear",
+    "needs_argument",
+    "probe",
+    "watched",
+    "weights_for",
+]
 
 _OWNER = "PUClassifier"
 _ATTEMPTS = 3  # trainings, if the first ones collapse
@@ -390,3 +400,194 @@ def find_device(device: str | torch.device) -> torch.device:
             f"The 'device' parameter of {_OWNER} must be 'auto' or a device that torch finds "
             f"here, such as 'cpu'. Got {shown(device)} instead ({str(error).splitlines()[0]})."
         ) from error
+
+
+def needs_argument(make: Callable[..., Any]) -> bool:
+    """Return whether a callable has an argument without a default: the number of features."""
+    return any(
+        parameter.default is parameter.empty
+        and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        for parameter in inspect.signature(make).parameters.values()
+    )
+
+
+def probe(module: nn.Module, rows: Rows, owner: str) -> None:
+    """Pass two rows through the module, so that a wrong shape shows before the training."""
+    batch = rows.take(torch.arange(min(2, len(rows))))
+    was_training = module.training
+    try:
+        with torch.no_grad():  # not inference mode: lazy modules make their weights here
+            forward(module.eval(), batch)
+    except InputError as error:
+        raise InputError(f"The 'module' parameter of {owner}: {error}") from error
+    except (RuntimeError, TypeError, ValueError, IndexError, AttributeError) as error:
+        shape = tuple(batch.shape) if isinstance(batch, torch.Tensor) else "sparse"
+        raise InputError(
+            f"The 'module' parameter of {owner} must take a batch of shape {shape}. "
+            f"It failed instead: {error}"
+        ) from error
+    module.train(was_training)
+
+
+def keep_linear(network: TabularNet) -> None:
+    """Let the training move the linear path alone; the rest stays at zero."""
+    if network.skip is None:
+        return
+    for weight in network.rest[-1].parameters():
+        torch.nn.init.zeros_(weight)
+    for part in (network.first, network.rest):
+        part.requires_grad_(requires_grad=False)
+
+
+def arrays_of(module: nn.Module) -> dict[str, NDArray[Any]]:
+    """Return the weights of a module; NumPy has no bfloat16, of which it gets the bits.
+
+    >>> arrays_of(torch.nn.Linear(1, 1).bfloat16())["bias"].dtype
+    dtype('uint16')
+    """
+    return {name: _array(weight) for name, weight in module.state_dict().items()}
+
+
+def _array(weight: Tensor) -> NDArray[Any]:
+    weight = weight.detach().cpu()
+    return (weight.view(torch.uint16) if weight.dtype == torch.bfloat16 else weight).numpy()
+
+
+def weights_for(
+    expected: Mapping[str, Tensor], arrays: Mapping[str, NDArray[Any]]
+) -> dict[str, Tensor]:
+    """Return stored arrays as the weights of a module, or raise a ValueError if they are not.
+
+    Names, shapes and types must be those expected. A parameter of the module that is still lazy is
+    as good as any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> weights_for({"w": torch.zeros(1).expand(3)}, {"w": np.zeros(2, np.float32)})
+    Traceback (most recent call last):
+    ValueError: the weights 'w' must be float32 of shape (3,), not float32 of shape (2,)
+    """
+    for name in sorted(arrays.keys() ^ expected.keys()):
+        fault = "missing" if name in expected else "not the model's"
+        raise ValueError(f"the weights {name[:50]!r} are {fault}")
+    weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    for name, wanted in expected.items():
+        if (wanted.dtype, weights[name].dtype) == (torch.bfloat16, torch.uint16):
+            weights[name] = weights[name].view(torch.bfloat16)
+            if not weights[name].isfinite().all():
+                raise ValueError(f"the weights {name!r} are not all finite")
+        if not is_lazy(wanted) and _kind(weights[name]) != _kind(wanted):
+            raise ValueError(
+                f"the weights {name!r} must be {_kind(wanted)}, not {_kind(weights[name])}"
+            )
+    return weights
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"
+
+
+def collapse(scores_p: NDArray[Any], scores_u: NDArray[Any]) -> str:
+    """Return what is wrong with the scores of rows that a model was fitted to; "" if nothing is.
+
+    Parameters
+    ----------
+    scores_p, scores_u : ndarray
+        Of labelled and of unlabelled rows.
+
+    Examples
+    --------
+    >>> collapse(np.array([1.0, 2.0]), np.array([-1.0, 0.5, -2.0]))
+    ''
+    >>> collapse(np.array([-1.0, -0.5]), np.array([-3.0, -2.0]))
+    'it calls no labelled row positive'
+    >>> collapse(np.zeros(2), np.zeros(3))
+    'all rows have the same score'
+    """
+    if not len(scores_p) or not len(scores_u):
+        return ""
+    scores = np.concatenate([scores_p, scores_u]).astype(np.float64)
+    if not np.all(np.isfinite(scores)):
+        return "its scores are not finite"
+    if np.ptp(scores) == 0:
+        return "all rows have the same score"
+    area = auc(scores_p, scores_u)
+    if area <= 0.5:  # on rows that it was fitted to
+        return f"it ranks the labelled rows no higher than the others (AUC {area:.3f})"
+    if not np.any(np.asarray(scores_p) > 0):
+        return "it calls no labelled row positive"
+    return ""
+
+
+def collapse_message(first: str, last: str) -> str:
+    """Return the warning about a fit that collapsed, and whether another training helped."""
+    if not last:
+        return (
+            f"The first training of the network collapsed: {first}. Another seed and a smaller "
+            "step size helped, and that network is the result."
+        )
+    return (
+        f"The network collapsed: {last}. Other seeds and smaller step sizes did not help. Do not "
+        "use it as it is: try EnsemblePU or LinearPU, or check the prior. If only the cut is at "
+        "fault, choose_threshold(at='prior') sets another."
+    )
+
+
+def feature_scale(rows: Rows) -> tuple[Tensor, Tensor]:
+    """Return the mean and the standard deviation of every feature; a constant one has scale 1.
+
+    Sparse rows are not centred: their mean is given as 0 and their scale is the root mean square.
+
+    Examples
+    --------
+    >>> from nnpu.data.rows import as_rows
+    >>> import numpy as np
+    >>> feature_scale(as_rows(np.array([[1.0, 5.0], [3.0, 5.0]])))
+    (tensor([2., 5.]), tensor([1., 1.]))
+    """
+    total: Tensor | None = None
+    fit = (1 << 24) * len(rows) // max(1, rows.nbytes)  # into 16 MiB, of which float64 makes more
+    step = min(8_192, max(1, fit))
+    for start in range(0, len(rows), step):
+        batch = rows.block(start, min(start + step, len(rows)))
+        sums = _moments(batch)
+        total = sums if total is None else total + sums
+        centred = isinstance(batch, Tensor)
+    assert total is not None
+    mean, square = total / len(rows)
+    if not centred:
+        mean = torch.zeros_like(mean)
+    variance = (square - mean**2).clamp(min=0)
+    # Less than the rounding error of the two moments is no variance at all.
+    scale = torch.where(variance > 1e-12 * square, variance.sqrt(), 1.0)
+    return mean.float(), scale.float()
+
+
+def _moments(batch: Tensor | SparseBatch) -> Tensor:
+    """Sums and sums of squares per feature in float64, shape (2, n_features)."""
+    if isinstance(batch, SparseBatch):
+        values = batch.values.double()
+        sums = torch.zeros(2, batch.n_features, dtype=torch.float64)
+        return sums.index_add(1, batch.indices, torch.stack([values, values**2]))
+    x = batch.double()
+    return torch.stack([x.sum(dim=0), (x**2).sum(dim=0)])
+
+
+def watched(classifier: BasePUClassifier, features: Any, s: NDArray[np.int8]) -> BasePUClassifier:
+    """Let a network measure its risk on rows that it is not fitted to, after every epoch."""
+    rows, labels = as_rows(features), torch.from_numpy(s)
+
+    def add(row: dict[str, float], module: torch.nn.Module) -> None:
+        objective = Objective(
+            classifier.prior_,
+            risk=classifier.risk,
+            sampling=classifier.sampling,
+        )
+        risks = evaluate(objective, predict_scores(module, rows), labels)
+        row |= {f"valid_{name}": value for name, value in risks.items()}
+
+    training = classifier.training or DEFAULT_TRAINING
+    if training.on_epoch_end is None:
+        classifier.set_params(training=replace(training, on_epoch_end=add))
+    return classifier

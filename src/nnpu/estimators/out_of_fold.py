@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from nnpu.data.folds import PUStratifiedKFold
-from nnpu.data.row_keys import equal_rows
+from nnpu.data.folds import PUStratifiedKFold, equal_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

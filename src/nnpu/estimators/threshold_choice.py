@@ -13,12 +13,12 @@ from nnpu import metrics
 from nnpu.calibration import (
     ScoreCalibration,
     Threshold,
+    cut_priors,
     fit_calibration,
     least_regret_cut,
     threshold_at_prior,
     threshold_for,
 )
-from nnpu.calibration.score_calibration import cut_priors
 from nnpu.parameters import (
     InputError,
     ParameterError,

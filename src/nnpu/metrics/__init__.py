@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnpu.lazy import lazy_names
+from nnpu.extras import lazy_names
 
 if TYPE_CHECKING:
     from nnpu.metrics.estimates import (
         METRICS,
+        PropensityMetrics,
         lee_liu_score,
+        propensity_metrics,
+        propensity_weights,
         pu_accuracy,
         pu_f1,
         pu_precision,
@@ -24,11 +27,6 @@ if TYPE_CHECKING:
         pu_zero_one_risk,
     )
     from nnpu.metrics.intervals import contradiction, interval
-    from nnpu.metrics.propensity import (
-        PropensityMetrics,
-        propensity_metrics,
-        propensity_weights,
-    )
     from nnpu.metrics.score_tables import (
         possible_prior,
         reliability_table,
@@ -65,10 +63,9 @@ __all__ = [
 
 __getattr__ = lazy_names(
     __name__,
-    estimates="METRICS lee_liu_score pu_accuracy pu_f1 "
-    "pu_precision pu_recall pu_roc_auc pu_zero_one_risk",
+    estimates="METRICS lee_liu_score pu_accuracy pu_f1 pu_precision pu_recall pu_roc_auc "
+    "pu_zero_one_risk PropensityMetrics propensity_metrics propensity_weights",
     intervals="contradiction interval",
-    propensity="PropensityMetrics propensity_metrics propensity_weights",
     scorers="PUScorer SCORERS make_pu_scorer register_scorers",
     score_tables="reliability_table score_table possible_prior threshold_grid threshold_table",
 )

@@ -1,38 +1,181 @@
 """Metrics of a binary classifier estimated from positives and unlabelled rows.
 
-TPR is the share of P predicted positive and Q that of the population, as in
-`nnpu.metrics.sample`; with the prior π the confusion matrix follows:
+Two numbers carry every threshold metric: TPR, the share of P that is predicted positive, and Q,
+the share of the population that is. The population is U in the two-sample setting, and all rows
+of the one sample in the one-sample setting. With the prior π the confusion matrix follows:
 TP = π TPR, FP = Q − π TPR, FN = π (1 − TPR), TN = 1 − Q − π (1 − TPR).
 
 Each metric of TPR and Q is written as a formula: its value, and its derivatives by TPR and by Q,
-which give its variance by the delta method. `_metric` makes the public function of it.
+which give its variance by the delta method. `_metric` makes the public function of it. Under known
+chances of a label each labelled row stands for 1 / e positives (`propensity_metrics`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from nnpu.metrics.sample import Prior, ScoredSample, Shares, pu_sample, rank_curve, shares
+from nnpu.data.vectors import as_vector
+from nnpu.parameters import InputError, ParameterError, Sampling, check_prior, check_sampling
+from nnpu.prior.estimate import PriorEstimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
     "METRICS",
+    "Prior",
+    "PropensityMetrics",
+    "ScoredSample",
+    "Shares",
     "lee_liu_score",
     "of_shares",
+    "prior_value",
+    "propensity_metrics",
+    "propensity_weights",
     "pu_accuracy",
     "pu_f1",
     "pu_precision",
     "pu_recall",
     "pu_roc_auc",
+    "pu_sample",
     "pu_zero_one_risk",
+    "rank_curve",
+    "shares",
+    "with_errors",
 ]
+
+FloatArray = NDArray[np.float64]
+
+#: A prior that is known, or an estimate of it.
+Prior = float | PriorEstimate
+
+
+def prior_value(prior: Any, sampling: Any, owner: str) -> float:
+    """Return the number that stands for the prior, if it is one under this sampling."""
+    if not isinstance(prior, PriorEstimate):
+        return check_prior(prior, owner)
+    if prior.sampling != check_sampling(sampling, owner):
+        raise ParameterError(
+            f"The 'prior' parameter of {owner} must be an estimate under sampling={sampling!r}. "
+            f"Got one under {prior.sampling!r} instead."
+        )
+    return check_prior(prior.value, owner)
+
+
+@dataclass(frozen=True)
+class ScoredSample:
+    """Rows of P and of the population, with their values and weights."""
+
+    values_p: FloatArray
+    values_q: FloatArray
+    weights_p: FloatArray
+    weights_q: FloatArray
+    prior: float
+    sampling: Sampling
+
+    @property
+    def n_p(self) -> float:
+        """The number of positives that equal weights would need for the same precision."""
+        return effective_size(self.weights_p)
+
+    @property
+    def n_q(self) -> float:
+        """The same for the rows that stand for the population."""
+        return effective_size(self.weights_q)
+
+
+def pu_sample(
+    s: Any, values: Any, prior: Any, sampling: Any, sample_weight: Any, owner: str, *, binary: bool
+) -> ScoredSample:
+    """Check the arguments of a metric and split the rows."""
+    prior, sampling = prior_value(prior, sampling, owner), check_sampling(sampling, owner)
+    what = "predictions" if binary else "scores"
+    s, values = as_vector(s, "s", owner), as_vector(values, what, owner)
+    weights = np.ones(s.size)
+    if sample_weight is not None:
+        weights = as_vector(sample_weight, "sample_weight", owner)
+    for name, other in ((what, values), ("sample_weight", weights)):
+        if other.size != s.size:
+            raise InputError(f"{owner}: s has {s.size} rows and {name} has {other.size}.")
+    if (weights < 0).any():
+        raise InputError(f"{owner}: sample_weight holds negative values.")
+    if not np.isin(s, (1, 0, -1)).all():
+        raise InputError(f"{owner}: s must be 1 (labelled), 0 (unlabelled) or -1 (known negative).")
+    if binary and not np.isin(values, (0, 1)).all():
+        raise InputError(f"{owner}: predictions must be 1 (positive) or 0; give scores a cut.")
+    of_p = (s == 1) & (weights > 0)
+    of_u = (s == 0) & (weights > 0)
+    if not of_p.any() or not of_u.any():
+        raise InputError(f"{owner} needs labelled (s=1) and unlabelled (s=0) rows.")
+    of_q = of_u if sampling == "two-sample" else weights > 0
+    sample = ScoredSample(values[of_p], values[of_q], weights[of_p], weights[of_q], prior, sampling)
+    labelled = sample.weights_p.sum() / sample.weights_q.sum()
+    if sampling == "one-sample" and prior <= labelled:
+        raise ParameterError(
+            f"The 'prior' parameter of {owner} must be greater than the labelled share "
+            f"{labelled:.4g} of one-sample data. Got {prior!r} instead."
+        )
+    return sample
+
+
+class Shares(NamedTuple):
+    """TPR and Q, their variances and their covariance."""
+
+    tpr: float
+    q: float
+    variance_tpr: float
+    variance_q: float
+    covariance: float
+
+
+def shares(sample: ScoredSample) -> Shares:
+    """Estimate TPR and Q.
+
+    The variances are binomial, of shares drawn one row towards the middle, so that a share of
+    exactly 0 or 1 has an error too. In the one-sample setting positives are also rows of the
+    population: with TPR = mean(s h) / mean(s) and Q = mean(h) over the n rows, the delta method
+    gives cov(TPR, Q) = TPR (1 − TPR) / n.
+    """
+    tpr = float(np.average(sample.values_p, weights=sample.weights_p))
+    q = float(np.average(sample.values_q, weights=sample.weights_q))
+    return with_errors(tpr, q, sample)
+
+
+def with_errors(tpr: float, q: float, sample: ScoredSample) -> Shares:
+    """Add to TPR and Q, however they were counted, the errors that a sample of this size has."""
+    variance_tpr, variance_q = _binomial(tpr, sample.n_p), _binomial(q, sample.n_q)
+    joint = sample.sampling == "one-sample"
+    covariance = variance_tpr * sample.n_p / sample.n_q if joint else 0.0
+    return Shares(tpr, q, variance_tpr, variance_q, covariance)
+
+
+def rank_curve(values: FloatArray, weights: FloatArray, at: FloatArray) -> FloatArray:
+    """Return the weighted share of `values` below each point, ties counting one half."""
+    order = np.argsort(values, kind="stable")
+    sums = np.concatenate([[0.0], np.cumsum(weights[order])])
+    left = sums[np.searchsorted(values[order], at, side="left")]
+    right = sums[np.searchsorted(values[order], at, side="right")]
+    curve: FloatArray = (left + right) / (2 * sums[-1])
+    return curve
+
+
+def effective_size(weights: FloatArray) -> float:
+    """(Σw)² / Σw²: n for equal weights."""
+    scaled = weights / weights.max()  # squares of tiny weights would vanish
+    return float(scaled.sum() ** 2 / np.square(scaled).sum())
+
+
+def _binomial(share: float, n: float) -> float:
+    drawn = (share * n + 1) / (n + 2)
+    return drawn * (1 - drawn) / n
+
 
 #: TPR, Q and the prior to a metric and its derivatives by TPR and by Q.
 Formula = Callable[[float, float, float], tuple[float, float, float]]
@@ -314,3 +457,90 @@ METRICS: Mapping[str, Callable[..., float]] = MappingProxyType(
         )
     }
 )
+
+
+class PropensityMetrics(NamedTuple):
+    """Estimates by inverse propensities.
+
+    Attributes
+    ----------
+    prior : float
+        The share of positives.
+    accuracy, precision, recall : float
+        Of the predictions. NaN where nothing was predicted positive, or nothing is labelled. They
+        can leave [0, 1], by chance or because the propensities are wrong.
+    """
+
+    prior: float
+    accuracy: float
+    precision: float
+    recall: float
+
+
+def propensity_weights(s: Any, chance: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the weights of each row as a positive and as a negative.
+
+    A labelled row counts s / e as a positive and 1 − 1 / e as a negative, an unlabelled one 1 as a
+    negative. Sums over them are, on the mean, those over the true classes.
+
+    Parameters
+    ----------
+    s : array-like of shape (n,)
+        1 if labelled, else 0.
+    chance : array-like of shape (n,)
+        e, the chance of a label if the row is positive, in (0, 1].
+
+    Examples
+    --------
+    >>> positive, negative = propensity_weights([1, 0], [0.25, 0.5])
+    >>> positive.tolist(), negative.tolist()
+    ([4.0, 0.0], [-3.0, 1.0])
+    """
+    owner = "propensity_weights"
+    labelled, e = as_vector(s, "s", owner), as_vector(chance, "chance", owner)
+    if labelled.shape != e.shape:
+        raise InputError(
+            f"s and chance must have one value per row. Got {labelled.size} and {e.size} instead."
+        )
+    if not np.all((labelled == 0) | (labelled == 1)):
+        raise InputError("s must be 1 (labelled) or 0 for each row.")
+    if not np.all((e > 0) & (e <= 1)):
+        raise InputError(
+            "The propensities in chance must be in the range (0, 1]: a positive without a chance "
+            "of a label is not represented by any other."
+        )
+    positive = labelled / e
+    return positive, 1 - positive
+
+
+def propensity_metrics(s: Any, predictions: Any, *, chance: Any) -> PropensityMetrics:
+    """Return prior, accuracy, precision and recall under known propensities.
+
+    All rows are one sample (``sampling="one-sample"``), and no prior is needed.
+
+    Parameters
+    ----------
+    s : array-like of shape (n,)
+        1 if labelled, else 0.
+    predictions : array-like of shape (n,)
+        1 or 0.
+    chance : array-like of shape (n,)
+        e, the chance of a label if the row is positive.
+
+    Examples
+    --------
+    >>> found = propensity_metrics([1, 1, 0, 0, 0, 0], [1, 0, 1, 1, 0, 0], chance=[0.5] * 6)
+    >>> [round(value, 3) for value in found]
+    [0.667, 0.5, 0.667, 0.5]
+    """
+    positive, negative = propensity_weights(s, chance)
+    called = as_vector(predictions, "predictions", "propensity_metrics")
+    if called.shape != positive.shape or not np.all((called == 0) | (called == 1)):
+        raise InputError("predictions must be 1 or 0 for each row of s.")
+    found, flagged, total = float(positive @ called), float(called.sum()), float(positive.sum())
+    return PropensityMetrics(
+        prior=total / len(positive),
+        accuracy=float(found + negative @ (1 - called)) / len(positive),
+        precision=found / flagged if flagged else float("nan"),
+        recall=found / total if total else float("nan"),
+    )

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.stats import norm
 
-from nnpu.metrics.estimates import ESTIMATES, METRICS
-from nnpu.metrics.sample import pu_sample
+from nnpu.metrics.estimates import ESTIMATES, METRICS, pu_sample
 from nnpu.parameters import ParameterError, check_choice, check_number, shown
-from nnpu.prior.result import PriorEstimate
+from nnpu.prior.estimate import PriorEstimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nnpu.metrics.estimates import ValueAndVariance
-    from nnpu.metrics.sample import Prior, ScoredSample
+    from nnpu.metrics.estimates import Prior, ScoredSample, ValueAndVariance
 
 __all__ = ["contradiction", "interval"]
 

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import norm
 
-from nnpu.metrics.estimates import FORMULAS, of_shares, pu_precision
+from nnpu.metrics.estimates import FORMULAS, of_shares, pu_precision, pu_sample, with_errors
 from nnpu.metrics.intervals import interval
-from nnpu.metrics.sample import pu_sample, with_errors
 from nnpu.parameters import check_prior, check_sampling
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from nnpu.metrics.sample import ScoredSample
+    from nnpu.metrics.estimates import ScoredSample
 
 __all__ = [
     "possible_prior",

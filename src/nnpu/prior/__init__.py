@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnpu.lazy import lazy_names
+from nnpu.extras import lazy_names
 
 if TYPE_CHECKING:
     from nnpu.prior.curve import RatioCurve
-    from nnpu.prior.estimate import estimate_prior
+    from nnpu.prior.estimate import PriorEstimate, estimate_prior
     from nnpu.prior.methods import METHODS
-    from nnpu.prior.result import PriorEstimate
     from nnpu.prior.scar import ScarTest, scar_test
     from nnpu.prior.scores import out_of_fold_scores
 
@@ -27,9 +26,8 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     curve="RatioCurve",
-    estimate="estimate_prior",
+    estimate="estimate_prior PriorEstimate",
     methods="METHODS",
-    result="PriorEstimate",
     scar="ScarTest scar_test",
     scores="out_of_fold_scores",
 )

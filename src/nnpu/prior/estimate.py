@@ -1,24 +1,253 @@
-"""`estimate_prior`: one interface to every method, and what may be believed of the answer."""
+"""`estimate_prior`: one interface to every method, and what may be believed of the answer.
+
+`PriorEstimate` holds the share, its interval, what was assumed, and how it is stored.
+"""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.stats import mannwhitneyu
 
 from nnpu.data.vectors import as_array, as_vector
-from nnpu.parameters import InputError, ParameterError, check_choice, check_sampling, shown
-from nnpu.prior.bbe import best_bin, best_bin_interval
-from nnpu.prior.curve import Z90, FloatArray, ratio_curve
-from nnpu.prior.judgement import MOST, WIDEST, Evidence, doubt, message
-from nnpu.prior.methods import METHODS, Limits
+from nnpu.parameters import (
+    InputError,
+    ParameterError,
+    Sampling,
+    check_choice,
+    check_number,
+    check_sampling,
+    shown,
+)
+from nnpu.prior.curve import (
+    Z90,
+    FloatArray,
+    auc,
+    check_random_state,
+    find_plateau,
+    ratio_at,
+    ratio_curve,
+    some_rows,
+)
+from nnpu.prior.methods import METHODS, Limits, best_bin, best_bin_interval
 from nnpu.prior.mixture import CLOSE, FAR, Law
-from nnpu.prior.result import PriorEstimate
-from nnpu.prior.subsample import check_random_state, some_rows
 from nnpu.terminal import how_many
 
-__all__ = ["estimate_prior"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nnpu.prior.curve import RatioCurve
+
+__all__ = [
+    "METHOD_NAMES",
+    "MOST",
+    "WIDEST",
+    "Evidence",
+    "PriorEstimate",
+    "doubt",
+    "estimate_prior",
+    "message",
+]
+
+#: The names of the methods.
+METHOD_NAMES = ("auto", "bbe", "dedpul", "elkan_noto", "km", "pen_l1")
+
+_STORED = ("value", "low", "high", "method", "identified", "message", "sampling", "upper_bound")
+
+
+@dataclass(frozen=True)
+class PriorEstimate:
+    """An estimate of the class prior.
+
+    Attributes
+    ----------
+    value : float
+        The best estimate of π_p, ready for `prior=`: the share of positives in U (two-sample) or
+        in P ∪ U (one-sample).
+    low, high : float
+        A 90 % interval. That of the method "auto" was made to hold on real tables whose classes
+        overlap.
+    method : str
+        The method that made it.
+    identified : bool
+        Whether the interval can be trusted and says something. If not, the message says why.
+    message : str
+        In plain words: the estimate, what was assumed, and what would change the answer.
+    sampling : str
+        The sampling under which `value` is the prior.
+    upper_bound : float
+        The largest mixture proportion: the share if no negative looked like a positive. Whatever
+        the negatives look like, the prior is not larger, up to chance.
+    curve : RatioCurve
+        q_p and q_u at every threshold, for a picture.
+    """
+
+    value: float
+    low: float
+    high: float
+    method: str
+    identified: bool
+    message: str
+    sampling: Sampling = "two-sample"
+    upper_bound: float = 1.0
+    curve: RatioCurve | None = field(default=None, repr=False, compare=False)
+
+    def stored(self) -> dict[str, Any]:
+        """Return what a model folder keeps of it: everything but the curve."""
+        return {name: getattr(self, name) for name in _STORED}
+
+    def within(self, low: float, high: float) -> PriorEstimate:
+        """Return the estimate inside of hard limits that somebody knows.
+
+        Examples
+        --------
+        >>> estimate = PriorEstimate(0.3, 0.1, 0.5, "auto", False, "About 30 %.")
+        >>> found = estimate.within(0.32, 0.4)
+        >>> found.value, found.low, found.high
+        (0.32, 0.32, 0.4)
+        """
+        value, least, most = (
+            min(max(each, low), high) for each in (self.value, self.low, self.high)
+        )
+        said = f"{self.message} Kept within {low:.3g} and {high:.3g}, as given."
+        return replace(self, value=value, low=least, high=most, message=said)
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> PriorEstimate:
+        """Return the estimate that was stored, or raise an error if it is not a valid one.
+
+        Folders of version 0.1.0 have no `upper_bound`: its only default method estimated that
+        bound.
+
+        Examples
+        --------
+        >>> estimate = PriorEstimate(0.3, 0.25, 0.35, "bbe", True, "About 30 %.", upper_bound=0.3)
+        >>> PriorEstimate.from_stored(estimate.stored()) == estimate
+        True
+        """
+        bound = stored["value"] if stored["method"] == "bbe" else 1.0
+        estimate = cls(**{name: stored[name] for name in _STORED[:-1]})
+        owner = cls.__name__
+        low, value, high, bound = (
+            check_number(name, number, owner, low=0, high=1)
+            for name, number in (
+                ("low", estimate.low),
+                ("value", estimate.value),
+                ("high", estimate.high),
+                ("upper_bound", stored.get("upper_bound", bound)),
+            )
+        )
+        check_choice("method", estimate.method, owner, (*METHOD_NAMES, "review"))
+        check_sampling(estimate.sampling, owner)
+        words = isinstance(estimate.message, str) and isinstance(estimate.identified, bool)
+        if not words or not low <= value <= high or value == 0:
+            raise ValueError("the stored estimate of the prior is not valid")
+        return cls(**{**estimate.stored(), "upper_bound": bound})
+
+
+#: An interval wider than this says too little to call the prior identified.
+WIDEST = 0.25
+
+#: So does one whose ends, as shares of the unlabelled rows, differ by more than this factor.
+MOST = 3.0
+
+#: A greater AUC of P against U, or fewer positives in U, is a leak or no answer.
+APART, FEWEST = 0.99, 10
+
+_KNOW = (
+    "A prior that you know, or a review of some unlabelled rows, is worth more than this estimate."
+)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Scores and an estimate made from them, as shares of positives in U."""
+
+    scores_p: FloatArray
+    scores_u: FloatArray
+    method: str
+    share: float
+    low: float
+    high: float
+    bound: tuple[float, float]  # the interval of the upper bound
+
+
+def doubt(found: Evidence) -> str:
+    """Return why the estimate may be wrong by more than its interval says, or nothing."""
+    p_value = mannwhitneyu(found.scores_p, found.scores_u, alternative="greater").pvalue
+    if not p_value < 0.001:  # NaN if all scores are equal
+        return "The scores do not tell P from U: the prior may be anything up to 1."
+    if auc(found.scores_p, found.scores_u) > APART or found.share * found.scores_u.size < FEWEST:
+        return (
+            "Hardly any unlabelled row looks like a labelled one: U has next to no positives, or a "
+            "column gives the label away (an id, a date, a note written when the label was given). "
+            "Remove such a column and estimate again."
+        )
+    contradicted = found.method == "auto" and not found.low <= found.share <= found.high
+    if contradicted or _thins_out(found.scores_p, found.scores_u, found.low):
+        return (
+            "Among the rows that look most like labelled ones, fewer are unlabelled than this "
+            "share allows: a column may give the label away, or labels were not given at random "
+            "among the positives."
+        )
+    if found.method == "auto":
+        return ""
+    if not find_plateau(found.scores_p, found.scores_u).flat:
+        return (
+            "The share of U relative to P still falls at the top scores: there is no plateau of "
+            "pure positives, and the prior may be much lower."
+        )
+    if not found.bound[0] <= found.share <= found.bound[1]:
+        return "It contradicts the ratio q_u / q_p at the top scores: see method='bbe'."
+    return ""
+
+
+def _thins_out(scores_p: FloatArray, scores_u: FloatArray, low: float) -> bool:
+    """Whether the ratio q_u / q_p at the top of P is below the whole interval beyond chance.
+
+    It is at least π at any threshold if labels are given at random.
+    """
+    for top in (0.05, 0.1, 0.2, 0.4):
+        ratio = ratio_at(float(np.quantile(scores_p, 1 - top)), scores_p, scores_u)
+        if ratio.limits(2 * Z90)[1] < low:
+            return True
+    return False
+
+
+def message(
+    method: str,
+    sampling: Sampling,
+    *,
+    value: float,
+    low: float,
+    high: float,
+    upper_bound: float,
+    apart: bool,
+    doubts: str,
+) -> str:
+    """Return the estimate, what was assumed and what would change the answer."""
+    where = "U" if sampling == "two-sample" else "P and U together"
+    found = f"Share of positives in {where}: {value:.3f} (90 % interval {low:.3f} to {high:.3f})."
+    if doubts:
+        found += f" Not identified. {doubts}"
+    if method != "auto":
+        return (
+            f"{found} It is an upper bound: the share if no negative looked like a positive, which "
+            f"such data cannot show. {_KNOW}"
+        )
+    few = "" if sampling == "two-sample" else ", rather to few of them than to most"
+    return (
+        f"{found} Assumed: labels were given at random among the positives{few}, and the scores of "
+        "the negatives are spread like a bell next to those of the positives, which they "
+        f"{'hardly overlap, as in text and images' if apart else 'may overlap'}. "
+        f"If no negative looked like a positive, the share would be {upper_bound:.3f}, which is an "
+        "upper bound. If clear cases were labelled more often than others, the true share is "
+        f"larger than estimated. {_KNOW}"
+    )
+
 
 _LEAST = 1e-100  # the squares of smaller differences vanish
 

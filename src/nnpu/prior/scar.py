@@ -18,9 +18,9 @@ from scipy.stats import binom, mannwhitneyu, rankdata
 
 from nnpu.data.vectors import as_array
 from nnpu.parameters import ParameterError, check_prior, check_sampling
-from nnpu.prior.result import PriorEstimate
+from nnpu.prior.curve import some_rows
+from nnpu.prior.estimate import PriorEstimate
 from nnpu.prior.scores import as_features, out_of_fold_scores
-from nnpu.prior.subsample import some_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,9 +17,8 @@ import scipy.sparse as sp
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.data.vectors import as_array
 from nnpu.parameters import InputError, ParameterError, shown
-from nnpu.prior.curve import auc
+from nnpu.prior.curve import auc, seed_of, some_rows
 from nnpu.prior.mixture import CLOSE, FAR
-from nnpu.prior.subsample import seed_of, some_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

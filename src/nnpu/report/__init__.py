@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnpu.lazy import lazy_names
+from nnpu.extras import lazy_names
 
 if TYPE_CHECKING:
     from nnpu.report.displays import (

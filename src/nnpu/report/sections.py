@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from numpy.typing import NDArray
 
-    from nnpu.estimators.evaluation import Evaluation
-    from nnpu.estimators.ranking import RankedRow, Ranking
+    from nnpu.estimators.evaluation import Evaluation, RankedRow, Ranking
     from nnpu.hidden import Estimate, Hidden
     from nnpu.report.verdict import Verdict
     from nnpu.review import Audit

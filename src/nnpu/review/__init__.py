@@ -8,13 +8,19 @@ when to stop.
 """
 
 from nnpu.review.audits import Audit, Estimate, audit, curves
-from nnpu.review.costs import Cut, least_cost
-from nnpu.review.draws import PURPOSES, Draw, draw
-from nnpu.review.labelling_check import ScarCheck, scar_check
-from nnpu.review.learning import KnownRows, Recalibration, known_rows, recalibrate
-from nnpu.review.lists import list_count
-from nnpu.review.reviewers import Agreement, agreement
+from nnpu.review.draws import PURPOSES, Draw, draw, list_count
+from nnpu.review.learning import (
+    Cut,
+    KnownRows,
+    Recalibration,
+    ScarCheck,
+    known_rows,
+    least_cost,
+    recalibrate,
+    scar_check,
+)
 from nnpu.review.rounds import Review
+from nnpu.review.sheets import Agreement, agreement
 from nnpu.review.stopping import Certificate, Looks, certificate, left
 from nnpu.review.worklist import ListReview, load
 

@@ -5,6 +5,9 @@ likely positive, and never zero for a draw that is meant to estimate. Rows are l
 probability and taken at equal steps along the sum of the chances (systematic sampling), in random
 order within short blocks. The draw is then spread over all probabilities, so that a model whose
 probabilities are off costs little precision, and the size of the draw is fixed.
+
+A list is finite and drawn from with equal chances: the number of yeses is hypergeometric, and the
+intervals of `list_count` are exact, whatever the model is.
 """
 
 from __future__ import annotations
@@ -15,18 +18,28 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
+from scipy.stats import hypergeom
 
 from nnpu.data.vectors import as_array, as_vector
+from nnpu.hidden import Estimate
 from nnpu.parameters import (
     InputError,
     ParameterError,
     check_choice,
     check_count,
     check_number,
+    check_prior,
     shown,
 )
 
-__all__ = ["PURPOSES", "Draw", "as_probability", "draw"]
+__all__ = [
+    "PURPOSES",
+    "Draw",
+    "as_probability",
+    "draw",
+    "list_count",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -297,3 +310,74 @@ def _generator(random_state: Any) -> np.random.Generator:
             "The 'random_state' parameter of draw must be an int of at least 0, a RandomState, a "
             f"Generator or None. Got {shown(random_state)} instead."
         ) from error
+
+
+def list_count(
+    yes: int, answered: int, size: int, *, confidence: float = 0.9, anytime: bool = False
+) -> Estimate:
+    """Return how many rows of a list are positive, with an exact interval.
+
+    Parameters
+    ----------
+    yes, answered : int
+        Answers, and how many of them are yes, to rows that were drawn at random.
+    size : int
+        Rows of the list.
+    confidence : float, default=0.9
+        How often the interval holds, at least.
+    anytime : bool, default=False
+        Whether it holds however the moment to stop was chosen, also by the answers themselves. It
+        is then somewhat wider.
+
+    Returns
+    -------
+    Estimate
+        Numbers of rows: the best guess and the two ends.
+
+    Notes
+    -----
+    The fixed interval keeps each count under which neither as many yeses as these nor as few are
+    rarer than (1 − confidence) / 2. The other one keeps each count whose posterior under a uniform
+    prior is at least (1 − confidence) times that prior: the ratio is a martingale under the true
+    count (Waudby-Smith and Ramdas 2020, Confidence sequences for sampling without replacement).
+
+    Examples
+    --------
+    >>> list_count(12, 30, 200)
+    Estimate(value=80.0, low=52.0, high=110.0)
+    >>> list_count(200, 200, 200)
+    Estimate(value=200.0, low=200.0, high=200.0)
+    """
+    owner = "list_count"
+    size = check_count("size", size, owner)
+    answered = check_count("answered", answered, owner, low=0)
+    yes = check_count("yes", yes, owner, low=0)
+    confidence = check_prior(confidence, owner, name="confidence")
+    if not yes <= answered <= size:
+        raise ParameterError(
+            "The 'yes', 'answered' and 'size' parameters of list_count must not fall in that "
+            f"order. Got {yes}, {answered} and {size} instead."
+        )
+    counts = np.arange(yes, size - (answered - yes) + 1)  # those that the answers allow
+    if anytime:
+        kept = counts[_posterior(counts, yes, answered, size) * (size + 1) >= 1 - confidence]
+    else:
+        tail = (1 - confidence) / 2
+        as_many = hypergeom.sf(yes - 1, size, counts, answered)
+        as_few = hypergeom.cdf(yes, size, counts, answered)
+        kept = counts[(as_many > tail) & (as_few > tail)]
+    value = size * yes / answered if answered else size / 2
+    return Estimate(float(value), float(min(kept[0], value)), float(max(kept[-1], value)))
+
+
+def _posterior(
+    counts: NDArray[np.int64], yes: int, answered: int, size: int
+) -> NDArray[np.float64]:
+    """Return the posterior of each count under a uniform prior over 0, 1, …, size."""
+
+    def log_choose(n: NDArray[np.int64], k: int) -> NDArray[np.float64]:
+        return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+    logs = log_choose(counts, yes) + log_choose(size - counts, answered - yes)
+    weights = np.exp(logs - logs.max())
+    return np.asarray(weights / weights.sum())

@@ -1,8 +1,10 @@
-"""What the answers teach: weights for known rows, and probabilities moved to fit them.
+"""What answers teach beside the figures of an audit.
 
 Answered rows never become labelled positives: they were not drawn at random from the positives,
-and that would break the assumption behind every PU risk. They enter as known rows of both classes,
-weighted by 1/chance.
+and that would break the assumption behind every PU risk. They enter a fit as known rows of both
+classes, weighted by 1/chance (`known_rows`), and move its probabilities (`recalibrate`). They find
+the cut of least expected cost, where a false alarm and a miss cost differently (`least_cost`), and
+say whether the labels look like a random sample of the positives (`scar_check`).
 """
 
 from __future__ import annotations
@@ -13,10 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
+from scipy.stats import norm
 
+from nnpu.parameters import InputError, check_number
 from nnpu.review.audits import Estimate, audit_answered
 from nnpu.review.draws import FloatArray, IntArray, as_probability
-from nnpu.review.totals import collect
+from nnpu.review.totals import Answered, collect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +29,17 @@ if TYPE_CHECKING:
 
     from nnpu.review.draws import Draw
 
-__all__ = ["KnownRows", "Recalibration", "known_rows", "moved", "recalibrate"]
+__all__ = [
+    "Cut",
+    "KnownRows",
+    "Recalibration",
+    "ScarCheck",
+    "known_rows",
+    "least_cost",
+    "moved",
+    "recalibrate",
+    "scar_check",
+]
 
 _CAP = 5.0  # no row counts for more than this many mean rows
 _EDGE = 1e-3  # probabilities are kept this far from 0 and 1 on the logit scale
@@ -211,3 +225,231 @@ def moved(log_odds: FloatArray, y: FloatArray, weight: FloatArray) -> Recalibrat
 
 def _logit(p: FloatArray) -> FloatArray:
     return np.asarray(logit(np.clip(p, _EDGE, 1 - _EDGE)), dtype=np.float64)
+
+
+_GRID = 200  # thresholds that are compared
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A threshold, and what it costs.
+
+    Attributes
+    ----------
+    threshold : float
+        Flag rows whose probability is greater.
+    low, high : float
+        Thresholds that the answers cannot tell from it (90 %): between them, no cut is clearly
+        cheaper or dearer. Equal to `threshold` without answers.
+    cost : Estimate
+        The expected cost per row, with its interval; without answers the value only, right if
+        the probabilities are.
+    flagged : float
+        The share of rows that are flagged.
+    """
+
+    threshold: float
+    low: float
+    high: float
+    cost: Estimate
+    flagged: float
+
+
+def least_cost(
+    probability: ArrayLike,
+    draws: Draw | Sequence[Draw] | None = None,
+    answers: ArrayLike | Sequence[ArrayLike] | None = None,
+    *,
+    cost_fp: float = 1.0,
+    cost_fn: float = 1.0,
+    known: ArrayLike | None = None,
+) -> Cut:
+    """Return the threshold of least expected cost.
+
+    With probabilities alone it is cost_fp/(cost_fp + cost_fn). With answers, the probabilities
+    are first moved to fit them (`recalibrate`), and the cost of the cut comes from the draw.
+
+    Parameters
+    ----------
+    probability, draws, answers, known
+        As for `audit`; without draws the probabilities are taken as they are.
+    cost_fp, cost_fn : float
+        What a flagged negative and a missed positive cost.
+
+    Returns
+    -------
+    Cut
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cut = least_cost(np.linspace(0, 1, 101), cost_fp=1, cost_fn=4)
+    >>> cut.threshold
+    0.2
+    """
+    fp = check_number("cost_fp", cost_fp, "least_cost", low=0, include_low=False)
+    fn = check_number("cost_fn", cost_fn, "least_cost", low=0, include_low=False)
+    p = as_probability(probability, "least_cost")
+    wanted = fp / (fp + fn)
+    if draws is None or answers is None:
+        flagged = p > wanted
+        value = float(np.where(flagged, fp * (1 - p), fn * p).mean())
+        return Cut(wanted, wanted, wanted, Estimate(value, value, value), float(flagged.mean()))
+    answered = collect(p, draws, answers, known, "least_cost")
+    threshold = recalibrate(p, draws, answers, known=known).threshold(wanted)
+    grid = np.unique(np.append(np.quantile(p, np.linspace(0, 1, _GRID)), threshold))
+    same = [bool(_no_dearer(answered, cut, threshold, fp, fn)) for cut in grid]
+    here = int(np.searchsorted(grid, threshold))
+    low = here - next((i for i, s in enumerate(same[here::-1]) if not s), here + 1) + 1
+    high = here + next((i for i, s in enumerate(same[here:]) if not s), len(same) - here) - 1
+    return Cut(
+        threshold,
+        float(grid[low]),
+        float(grid[high]),
+        _cost(answered, threshold, fp, fn),
+        float((p > threshold).mean()),
+    )
+
+
+def _coefficients(
+    p: FloatArray, threshold: float, fp: float, fn: float
+) -> tuple[FloatArray, float]:
+    """Return a and c such that the mean cost is c + Σ a·y."""
+    flagged = p > threshold
+    return np.where(flagged, -fp, fn) / p.size, fp * float(flagged.mean())
+
+
+def _cost(answered: Answered, threshold: float, fp: float, fn: float) -> Estimate:
+    p = answered.probability
+    flagged = p > threshold
+    a, constant = _coefficients(p, threshold, fp, fn)
+    total, low, high = (answered.total(a, flagged, fill) for fill in ((None, None), (1, 0), (0, 1)))
+    values = [max(constant + t.value, 0.0) for t in (total, low, high)]
+    lowest = min(values[0] - total.margin, values[1] - low.margin)
+    highest = max(values[0] + total.margin, values[2] + high.margin)
+    return Estimate(values[0], max(lowest, 0.0), highest, int(answered.drawn.size))
+
+
+def _no_dearer(answered: Answered, cut: float, than: float, fp: float, fn: float) -> bool:
+    """Return whether the draw does not show that `cut` costs more than the threshold `than`."""
+    p = answered.probability
+    one, constant = _coefficients(p, cut, fp, fn)
+    two, other = _coefficients(p, than, fp, fn)
+    between = (p > cut) != (p > than)
+    if not between.any():
+        return True
+    total = answered.total(one - two, between)
+    return constant - other + total.value <= total.margin
+
+
+@dataclass(frozen=True)
+class ScarCheck:
+    """Labelled positives against positives that a review found.
+
+    Attributes
+    ----------
+    labelled, unlabelled : Estimate
+        The mean probability of labelled positives, and of the other positives, each with its 90 %
+        interval. Under SCAR they are equal.
+    pvalue : float
+        Of that equality, by a normal approximation.
+    broken : bool
+        Whether the p-value is below 0.05.
+    message : str
+        The same in words.
+    """
+
+    labelled: Estimate
+    unlabelled: Estimate
+    pvalue: float
+    broken: bool
+    message: str
+
+
+def scar_check(
+    probability: ArrayLike,
+    draws: Draw | Sequence[Draw],
+    answers: ArrayLike | Sequence[ArrayLike],
+    *,
+    labelled_probability: ArrayLike | None = None,
+    known: ArrayLike | None = None,
+) -> ScarCheck:
+    """Compare labelled positives with those that the review found among the others.
+
+    PU metrics and PU estimates of the prior need labels that were given completely at random
+    (SCAR): labelled positives then get the same probabilities as the others. The audit itself
+    does not need it.
+
+    Parameters
+    ----------
+    probability, draws, answers, known
+        As for `audit`.
+    labelled_probability : array-like, optional
+        Out-of-fold probabilities of the labelled positives. Without it those of the rows that
+        `known` says are yes.
+
+    Returns
+    -------
+    ScarCheck
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nnpu.review import draw, scar_check
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(2000)
+    >>> y = rng.random(2000) < p
+    >>> drawn = draw(p, 200, random_state=0)
+    >>> easy = p[y & (p > 0.7)]  # only clear cases were labelled
+    >>> scar_check(p, drawn, y[drawn.rows], labelled_probability=easy).broken
+    True
+    """
+    answered = collect(probability, draws, answers, known, "scar_check")
+    p, others = answered.probability, np.isnan(answered.given)
+    if labelled_probability is not None:
+        q = as_probability(labelled_probability, "scar_check")
+    else:
+        q = p[answered.given == 1]
+    if q.size < 2:
+        raise InputError(
+            "scar_check: at least two labelled positives are needed: pass labelled_probability or "
+            "known."
+        )
+    everywhere = np.ones(p.size, dtype=bool)
+    positives = answered.total(others.astype(np.float64), everywhere).value
+    found = int((answered.answers[answered.drawn] == 1).sum())
+    if positives <= 0 or found < 5:
+        nothing = Estimate(np.nan, 0.0, 1.0, found, True)
+        message = f"Only {found} positives were answered: too few to judge the labels."
+        return ScarCheck(_mean(q), nothing, 1.0, False, message)
+    weighted = answered.total(np.where(others, p, 0.0), everywhere).value
+    mean = float(np.clip(weighted / positives, 0, 1))
+    total = answered.total(np.where(others, p - mean, 0.0) / positives, everywhere)
+    labelled, error = _mean(q), float(np.sqrt(total.variance + q.var(ddof=1) / q.size))
+    low, high = max(mean - total.margin, 0.0), min(mean + total.margin, 1.0)
+    z = (labelled.value - mean) / error if error > 0 else 0.0
+    pvalue = float(2 * norm.sf(abs(z)))
+    return ScarCheck(
+        labelled,
+        Estimate(mean, low, high, found),
+        pvalue,
+        pvalue < 0.05,
+        _message(labelled.value, mean, pvalue),
+    )
+
+
+def _mean(q: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Estimate:
+    value = float(q.mean())
+    margin = float(norm.ppf(0.95) * q.std(ddof=1) / np.sqrt(q.size))
+    return Estimate(value, max(value - margin, 0.0), min(value + margin, 1.0), int(q.size))
+
+
+def _message(labelled: float, others: float, pvalue: float) -> str:
+    means = f"mean probability {labelled:.2f} of labelled and {others:.2f} of other positives"
+    if pvalue >= 0.05:
+        return f"Nothing speaks against labels at random (p = {pvalue:.2g}; {means})."
+    kind = "easier" if labelled > others else "harder"
+    return (
+        f"Labelled positives are {kind} cases than the others (p = {pvalue:.2g}; {means}): do not "
+        "trust PU estimates of prior, precision or recall; trust the audit."
+    )

@@ -14,8 +14,16 @@ from nnpu.review.audits import Audit, audit
 from nnpu.review.draws import Draw, FloatArray, Purpose, as_probability, draw
 from nnpu.review.learning import KnownRows, known_rows
 from nnpu.review.page import page_text
-from nnpu.review.reviewers import Agreement, agreement
-from nnpu.review.sheets import Sheet, Stamp, cells, digest, read_sheets, sheet_text
+from nnpu.review.sheets import (
+    Agreement,
+    Sheet,
+    Stamp,
+    agreement,
+    cells,
+    digest,
+    read_sheets,
+    sheet_text,
+)
 from nnpu.review.totals import as_known
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnpu.lazy import lazy_names
+from nnpu.extras import lazy_names
 
 if TYPE_CHECKING:
+    from nnpu.table.fitting import MODELS, named_model
     from nnpu.table.folder import load, load_table
-    from nnpu.table.named_models import MODELS, named_model
     from nnpu.table.predictions import write_predictions
     from nnpu.table.reading import as_batch
     from nnpu.table.ready_scores import ScorePU, scores_in_table
@@ -32,7 +32,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     folder="load load_table",
-    named_models="MODELS named_model",
+    fitting="MODELS named_model",
     predictions="write_predictions",
     reading="as_batch",
     ready_scores="ScorePU scores_in_table",

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.data.row_keys import equal_rows
+from nnpu.data.folds import equal_rows
 from nnpu.parameters import InputError
-from nnpu.table.columns.cells import is_plain
-from nnpu.table.columns.guess import is_named_like_an_id, is_unique
+from nnpu.table.columns.column import is_plain
+from nnpu.table.columns.column_kinds import is_named_like_an_id, is_unique
 
 if TYPE_CHECKING:
     from collections.abc import Collection

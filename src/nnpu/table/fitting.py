@@ -1,25 +1,178 @@
-"""The fit of a table's classifier to the rows that are not set aside."""
+"""The models that `TablePU` knows by name, and how one is fitted to the rows not set aside."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 
+from nnpu.estimators.base import BasePUClassifier
+from nnpu.parameters import ParameterError, check_choice, shown
 from nnpu.table._messages import UNTESTED
 from nnpu.table.leaks import column_owners
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from nnpu.data.streams import Batch
-    from nnpu.estimators.base import BasePUClassifier
     from nnpu.review import KnownRows
     from nnpu.table.columns import ColumnPlan
 
-__all__ = ["fit_classifier", "known_answers"]
+__all__ = [
+    "MODELS",
+    "features_for",
+    "fit_classifier",
+    "known_answers",
+    "name_drivers",
+    "named_model",
+    "prepared",
+    "takes_raw",
+    "takes_words",
+    "trains_in_epochs",
+]
+
+_CLASSES = {
+    "biased": "BiasedLabelPU",
+    "ensemble": "EnsemblePU",
+    "images": "ImagePU",
+    "linear": "LinearPU",
+    "network": "PUClassifier",
+    "trees": "BoostedPU",
+}
+MODELS = ("ensemble", "network", "trees", "linear", "biased")  # of tables; "images" is one too
+
+
+def named_model(name: str, **options: Any) -> BasePUClassifier:
+    """Return a fresh classifier by its name.
+
+    Parameters
+    ----------
+    name : {"ensemble", "network", "trees", "linear", "biased", "images"}
+        Which.
+    **options
+        Parameters of its class, such as ``epochs`` of the network.
+
+    Examples
+    --------
+    >>> named_model("linear")
+    LinearPU()
+    """
+    if name != "images":
+        check_choice("model", name, "TablePU", MODELS)
+    from nnpu import estimators
+
+    classifier: BasePUClassifier = getattr(estimators, _CLASSES[name])(**options)
+    return classifier
+
+
+def trains_in_epochs(model: Any, images: str | None) -> bool:
+    """Return whether a model watches rows that were set aside while it trains, as networks do."""
+    if not isinstance(model, BasePUClassifier):
+        return images is not None or model == "network"
+    known = model.get_params(deep=False)
+    return "epochs" in known or "training" in known
+
+
+def takes_raw(classifier: BasePUClassifier) -> bool:
+    """Return whether a model takes gaps and categories as they are, as trees do."""
+    return "categories" in classifier.get_params(deep=False)
+
+
+def takes_words(model: Any) -> bool:
+    """Return whether a model takes words beside numbers and codes."""
+    if isinstance(model, BasePUClassifier):
+        return "n_dense" in model.get_params(deep=False)
+    return model in (None, "ensemble")
+
+
+def features_for(
+    classifier: BasePUClassifier, plan: ColumnPlan, batch: Batch, watch: Any = None
+) -> Any:
+    """Return the features of some rows in the view that the model takes.
+
+    Parameters
+    ----------
+    classifier, plan, batch
+        The model, the plan of its columns, the rows.
+    watch : TrainingRows or DriftWatch, optional
+        As in `ColumnPlan.transform`.
+    """
+    if plan.has_images:
+        return plan.files(batch)
+    return plan.raw(batch, watch) if takes_raw(classifier) else plan.transform(batch, watch)
+
+
+def name_drivers(
+    classifier: BasePUClassifier, names: Sequence[str], plan: ColumnPlan, features: Any
+) -> None:
+    """Tell `BiasedLabelPU` which features the columns became that decided who got a label."""
+    if not names:
+        return
+    from nnpu.table.leaks import column_owners
+
+    owners = column_owners(plan, features.shape[1])
+    for name in names:
+        if name not in owners:
+            raise ParameterError(
+                "The 'labelled_by' parameter of TablePU must name columns that are features. "
+                f"Got {shown(name)} instead; they are {', '.join(map(repr, dict.fromkeys(owners)))}"
+                "."
+            )
+    classifier.set_params(propensity=[i for i, name in enumerate(owners) if name in names])
+
+
+def prepared(
+    model: Any,
+    *,
+    prior: Any,
+    labelled_by: Sequence[str] = (),
+    sampling: str,
+    seed: int,
+    verbose: int,
+    s: NDArray[np.int8],
+    categories: Sequence[int] = (),
+    n_dense: int = 0,
+    images: bool = False,
+) -> BasePUClassifier:
+    """Return a copy of the model with the parameters that the table's job decides."""
+    if model is None:
+        model = "images" if images else "biased" if labelled_by else "ensemble"
+    if isinstance(model, str):
+        model = named_model(model)
+    if not isinstance(model, BasePUClassifier):
+        raise ParameterError(
+            f"The 'model' parameter of TablePU must be one of {', '.join(MODELS)}, or a classifier "
+            f"of nnpu. Got {shown(model)} instead."
+        )
+    if images != (type(model).__name__ == "ImagePU"):
+        raise ParameterError(
+            "The 'images' parameter of TablePU must name a column of files if, and only if, the "
+            f"model is ImagePU. Got the model {shown(model)} instead."
+        )
+    if type(model).__name__ == "BiasedLabelPU" and sampling != "one-sample":
+        raise ParameterError(
+            "The 'model' parameter of TablePU cannot be 'biased' for two samples: which of the "
+            "positives were labelled is a question about one sample. Got "
+            f"sampling={sampling!r}."
+        )
+    classifier: BasePUClassifier = clone(model)
+    classifier._called_by = "TablePU"
+    wanted = {
+        "prior": prior,
+        "sampling": sampling,
+        "random_state": seed,
+        "verbose": verbose,
+        "categories": tuple(categories),
+        "n_dense": n_dense,
+    }
+    known = classifier.get_params(deep=False)
+    if "risk" in known and known["risk"] == "nnpu" and (s == -1).any():
+        wanted["risk"] = "nnpnu"  # the risk that uses known negatives
+    classifier.set_params(**{name: value for name, value in wanted.items() if name in known})
+    return classifier
 
 
 def known_answers(
@@ -71,7 +224,7 @@ def fit_classifier(
     fitted = np.flatnonzero(~aside)
     say(f"Training: {type(classifier).__name__} on {len(fitted):,} rows ...")
     if aside.any() and "training" in classifier.get_params(deep=False):  # a network
-        from nnpu.table.epoch_risk import watched
+        from nnpu.estimators.network import watched
 
         classifier = watched(classifier, features[aside], codes[aside])
     used = None if groups is None else groups[fitted]
@@ -86,7 +239,7 @@ def fit_classifier(
     if classifier.prior == "auto" and answers is None:
         say(UNTESTED)
     elif not plan.has_images:
-        from nnpu.table.label_check import check_labels, label_line
+        from nnpu.table.table_prior import check_labels, label_line
 
         rows, origin = plan.as_one_matrix(features[fitted])
         owners = column_owners(plan, features.shape[1])

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from nnpu.table.both_samples import id_numbers
-from nnpu.table.columns.cells import as_text, is_plain, is_string
+from nnpu.table.columns.column import as_text, is_plain, is_string
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

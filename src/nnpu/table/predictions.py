@@ -25,9 +25,9 @@ from nnpu.files import atomic_path
 from nnpu.parameters import InputError
 from nnpu.table._messages import OUR_COLUMNS
 from nnpu.table.columns import find_column
-from nnpu.table.columns.cells import is_string
+from nnpu.table.columns.column import is_string
 from nnpu.table.columns.drift import drift_sentence
-from nnpu.table.reasons import row_reasons
+from nnpu.table.table_explain import row_reasons
 from nnpu.terminal import how_many, is_live
 
 if TYPE_CHECKING:
@@ -472,7 +472,7 @@ class _Reasons:
         """Return the columns to add to the predictions of some rows; they add up to `scores`."""
         import pyarrow as pa
 
-        from nnpu.table.named_models import features_for
+        from nnpu.table.fitting import features_for
         from nnpu.table.table_explain import explain_rows
 
         features = features_for(self._model.classifier_, self._model.columns_, batch)

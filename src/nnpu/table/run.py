@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from nnpu.estimators.evaluation import prior_interval
 from nnpu.extras import need
 from nnpu.files import partial_folder
-from nnpu.launch import is_first, of_torchrun
-from nnpu.model_folder import LOG, REPORT, RUN
 from nnpu.parameters import InputError, ParameterError
+from nnpu.storage import LOG, REPORT, RUN
 from nnpu.table._messages import OUR_COLUMNS
-from nnpu.table.named_models import named_model
+from nnpu.table.fitting import named_model
 from nnpu.table.pages import fit_page
+from nnpu.terminal import is_first, of_torchrun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -55,7 +55,7 @@ def model_for(
     if images is not None:
         need("torch", extra="torch", owner="nnpu fit --images")
     if images is not None and name is None and parallel == "global":
-        from nnpu.estimators._image_stages import RUNS
+        from nnpu.estimators.images import RUNS
         from nnpu.training.checkpoint import check_checkpoints
 
         check_checkpoints(partial_folder(out), RUNS)
@@ -219,7 +219,7 @@ def _has_checkpoint(job: TablePU, folder: Path) -> bool:
     """Whether the folder is there and this run's: another one may be writing to it."""
     if getattr(job.model, "training", None) is None or not folder.is_dir():
         return False
-    from nnpu.training.folder_lock import FolderLock
+    from nnpu.training.checkpoint import FolderLock
 
     try:
         FolderLock(folder).release()

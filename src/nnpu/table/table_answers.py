@@ -150,7 +150,7 @@ def fit_with_answers(
         Passed to ``fit``.
     """
     from nnpu.estimators.ensemble import EnsemblePU
-    from nnpu.estimators.ensemble.reviewed import audited_prior
+    from nnpu.estimators.ensemble.weights import audited_prior
 
     if isinstance(classifier, EnsemblePU):
         inside = np.isin(known.rows, fitted)

@@ -13,13 +13,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from nnpu.data.row_keys import row_keys
+from nnpu.data.folds import row_keys
 from nnpu.data.streams import Batch, stream_rows
+from nnpu.estimators.base import NotebookBox, refuse_search_over_prior
 from nnpu.estimators.evaluation import evaluate, labelled_share, share_here, unlabelled_cut
-from nnpu.estimators.notebook import NotebookBox
+from nnpu.estimators.loading import save
 from nnpu.estimators.out_of_fold import MOST_ROWS, out_of_fold
-from nnpu.estimators.prior_search import refuse_search_over_prior
-from nnpu.estimators.storage import save
 from nnpu.hidden import AuditedHidden, unlabelled_probability
 from nnpu.parameters import InputError, check_number
 from nnpu.table._messages import SAMPLING_LINES, say, start_clock, table_lines
@@ -30,9 +29,18 @@ from nnpu.table.both_samples import (
     prior_of_the_rest,
 )
 from nnpu.table.columns import find_column, fit_columns, known_labels
+from nnpu.table.columns.drift import TrainingRows
 from nnpu.table.columns.repeated_ids import repeated_ids, without_copies
-from nnpu.table.columns.seen import TrainingRows
-from nnpu.table.fitting import fit_classifier, known_answers
+from nnpu.table.fitting import (
+    features_for,
+    fit_classifier,
+    known_answers,
+    name_drivers,
+    prepared,
+    takes_raw,
+    takes_words,
+    trains_in_epochs,
+)
 from nnpu.table.holdout import (
     LEAST_LABELLED,
     group_numbers,
@@ -41,14 +49,6 @@ from nnpu.table.holdout import (
     rows_to_judge,
 )
 from nnpu.table.leaks import leaking_columns, one_sided_fillings
-from nnpu.table.named_models import (
-    features_for,
-    name_drivers,
-    prepared,
-    takes_raw,
-    takes_words,
-    trains_in_epochs,
-)
 from nnpu.table.reading import (
     as_batch,
     check_order,
@@ -400,7 +400,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         self, features: Any, codes: NDArray[np.int8], fold: NDArray[np.intp], rows: Any
     ) -> list[str]:
         """Compare the list with that of a plain classifier; only verbose=2 has room to say it."""
-        from nnpu.table.plain_list import against_plain
+        from nnpu.table.holdout import against_plain
 
         found = self.holdout_
         assert found is not None
@@ -630,7 +630,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             labelled=self.labelled_share_,
         )
         if sum(batch.n_rows for batch in batches) == len(codes):
-            from nnpu.table.plain_list import against_plain_in_folds
+            from nnpu.table.holdout import against_plain_in_folds
 
             parts = [features_for(self.classifier_, self.columns_, batch) for batch in batches]
             found = replace(found, plain=against_plain_in_folds(self, parts, codes, found.scores))
@@ -837,7 +837,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             Text files for people, which loading does not read: any of ``report.html``,
             ``run.toml`` and ``log.jsonl``.
         """
-        from nnpu.table.saving import stored
+        from nnpu.table.folder import stored
 
         check_is_fitted(self)
         table, arrays = stored(self)
@@ -864,7 +864,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         if is_mixed(table):
             table = self._rows(table)
         self._check_array(table)
-        from nnpu.data.prefetch import prefetched
+        from nnpu.data.streams import prefetched
 
         rows = 0
         batches = stream_rows(table, **self._how()) if is_path(table) else [self._batch(table)]

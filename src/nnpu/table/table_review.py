@@ -15,7 +15,6 @@ from nnpu.data.folds import PUStratifiedKFold
 from nnpu.estimators.evaluation import unlabelled_cut
 from nnpu.files import write_text
 from nnpu.hidden import Estimate, unlabelled_probability
-from nnpu.model_folder import SUMS, find
 from nnpu.parameters import InputError
 from nnpu.review import Audit, ListReview, Review, curves, least_cost, list_count, scar_check
 from nnpu.review.audits import FIGURES
@@ -23,12 +22,13 @@ from nnpu.review.page import images_of
 from nnpu.review.sheets import cells as table_cells
 from nnpu.review.sheets import looks_text, parse_purpose
 from nnpu.review.worklist import STATE, load
+from nnpu.storage import SUMS, find
 from nnpu.table.columns import read_label_cells
+from nnpu.table.fitting import features_for
 from nnpu.table.holdout import group_numbers
-from nnpu.table.named_models import features_for
 from nnpu.table.reading import label_cells
-from nnpu.table.reasons import row_reasons
 from nnpu.table.table_answers import audited, population, with_answers
+from nnpu.table.table_explain import row_reasons
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

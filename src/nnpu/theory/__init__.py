@@ -10,29 +10,35 @@ from nnpu.theory.bounds import (
     convergence_rate,
     deviation_bound,
     deviation_confidence,
-    negative_part_probability_bound,
-)
-from nnpu.theory.comparison import break_even_n_n, pu_beats_pn, section_5_n_n
-from nnpu.theory.constants import LossConstants, loss_constants
-from nnpu.theory.estimation import (
-    estimation_error_bound,
-    uniform_deviation_bound,
-    upu_estimation_error_bound,
-)
-from nnpu.theory.mse import (
     mse_condition,
     mse_reduction_bound,
     mse_reduction_integrand,
     mse_remainder,
+    negative_part_probability_bound,
 )
-from nnpu.theory.planning import Comparison, Plan, Purchase, guaranteed_half_width, plan
-from nnpu.theory.rademacher import (
+from nnpu.theory.estimation import (
+    LossConstants,
     RademacherEstimate,
+    estimation_error_bound,
+    loss_constants,
     rademacher_empirical,
     rademacher_finite,
     rademacher_linear,
+    uniform_deviation_bound,
+    upu_estimation_error_bound,
 )
-from nnpu.theory.simulated import plan_tables, simulated_half_width
+from nnpu.theory.planning import (
+    Comparison,
+    Plan,
+    Purchase,
+    break_even_n_n,
+    guaranteed_half_width,
+    plan,
+    plan_tables,
+    pu_beats_pn,
+    section_5_n_n,
+    simulated_half_width,
+)
 
 __all__ = [
     "Comparison",

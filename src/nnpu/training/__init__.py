@@ -7,13 +7,12 @@ from nnpu.extras import needing
 
 with needing("torch", extra="torch", owner="nnpu.training"):
     from nnpu.objective import Objective
-    from nnpu.training._options import DEFAULT_TRAINING, Training
-    from nnpu.training._resume import checkpoints_beside
-    from nnpu.training._sample import TrainingSample
     from nnpu.training.batches import BatchPlan, derive_seed
+    from nnpu.training.checkpoint import checkpoints_beside
     from nnpu.training.history import evaluate
     from nnpu.training.loop import predict_scores, train
-    from nnpu.training.seeds import seeded
+    from nnpu.training.options import DEFAULT_TRAINING, Training
+    from nnpu.training.run_state import TrainingSample, seeded
 
 __all__ = [
     "DEFAULT_TRAINING",

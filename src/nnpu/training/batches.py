@@ -1,11 +1,15 @@
-"""Line 3 of Algorithm 1: which rows make up which mini-batch.
+"""Line 3 of Algorithm 1: which rows make up which mini-batch, and how they are fetched.
 
 The rows of a batch are a pure function of (seed, epoch, step), so that a run can be resumed at any
-step, or shared between processes, and still see the same batches.
+step, or shared between processes, and still see the same batches. A thread takes the next batch
+from the disk while the model computes; an epoch of a single batch holds the same rows every time
+and is gathered once.
 """
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,14 +18,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nnpu.data.rows import SparseBatch, WrappedRows
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from concurrent.futures import Future
 
     from numpy.typing import NDArray
 
     from nnpu.data.rows import Rows
 
-__all__ = ["BatchPlan", "automatic_blocks", "derive_seed"]
+__all__ = [
+    "BatchPlan",
+    "SingleBatch",
+    "automatic_blocks",
+    "derive_seed",
+    "prefetched",
+]
 
 _BLOCKS = 1_000  # a number that no sample has: the shuffle of the blocks
 _WINDOW = 8  # blocks whose rows are mixed
@@ -144,3 +157,101 @@ class BatchPlan:
         turn = np.random.default_rng([self.seed, epoch, _BLOCKS]).permutation(n_blocks)
         windows: NDArray[np.int64] = turn[block] // _WINDOW
         return windows
+
+
+@contextmanager
+def prefetched(rows: Rows) -> Iterator[Rows]:
+    """Yield rows that are read in the background, if they are on disk; the others as they are.
+
+    What is expected (`Rows.expect`) is taken one mini-batch ahead. The order of the batches and
+    their bits are those of `rows`.
+
+    Parameters
+    ----------
+    rows : Rows
+        The table.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from nnpu.data.rows import as_rows
+    >>> table = as_rows(torch.zeros(3, 2))
+    >>> with prefetched(table) as rows:
+    ...     rows is table
+    True
+    """
+    if not rows.on_disk:
+        yield rows
+        return
+    with ThreadPoolExecutor(1, "nnpu-prefetch") as pool:
+        ahead = _PrefetchedRows(rows, pool)
+        try:
+            yield ahead
+        finally:
+            ahead.expect([])
+
+
+class _PrefetchedRows(WrappedRows):
+    """Rows with one mini-batch under way."""
+
+    def __init__(self, rows: Rows, pool: ThreadPoolExecutor) -> None:
+        super().__init__(rows)
+        self._pool = pool
+        self._coming: Iterator[Tensor] = iter(())
+        self._next: tuple[Tensor, Future[Tensor | SparseBatch]] | None = None
+
+    def expect(self, batches: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Begin to take the first batch; forget what was expected before."""
+        if self._next is not None:
+            self._next[1].cancel()
+        self._coming = iter(batches)
+        self._begin()
+        return batches
+
+    def take(self, indices: Tensor) -> Tensor | SparseBatch:
+        """Return the batch under way if it is this one, and begin the one after it."""
+        if self._next is None or self._next[0] is not indices:
+            return self.rows.take(indices)
+        batch = self._next[1].result()
+        self._begin()
+        return batch
+
+    def _begin(self) -> None:
+        indices = next(self._coming, None)
+        self._next = (
+            None if indices is None else (indices, self._pool.submit(self.rows.take, indices))
+        )
+
+
+class SingleBatch(WrappedRows):
+    """Rows of which the same ones are taken again and again.
+
+    What was gathered is kept until others are taken, or until a model has written to it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from nnpu.data.rows import as_rows
+    >>> rows, both = SingleBatch(as_rows(torch.zeros(2, 3))), torch.arange(2)
+    >>> rows.take(both) is rows.take(both)
+    True
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        super().__init__(rows)
+        self._kept: tuple[Tensor, Tensor | SparseBatch, int] | None = None
+
+    def take(self, indices: Tensor) -> Tensor | SparseBatch:
+        """Return the rows of these indices, gathered before if they are the same tensor."""
+        if self._kept is not None:
+            before, batch, version = self._kept
+            if before is indices and _version(batch) == version:
+                return batch
+        batch = self.rows.take(indices)
+        self._kept = indices, batch, _version(batch)
+        return batch
+
+
+def _version(batch: Tensor | SparseBatch) -> int:
+    """Return how often a batch was written to."""
+    return (batch.values if isinstance(batch, SparseBatch) else batch)._version

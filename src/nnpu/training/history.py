@@ -1,23 +1,35 @@
-"""What is kept of every epoch: the risks, their parts, and how often the gradient was corrected."""
+"""What is kept of every epoch: the risks, their parts, and how often the gradient was corrected.
+
+`TensorBoardLogger` and `MLflowLogger` write it elsewhere, as callables for
+``Training(on_epoch_end=…)``. A run that was interrupted and goes on may report its last epoch
+twice; both end with one curve.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Any
 
+from nnpu.extras import need
 from nnpu.losses import LOSSES
-from nnpu.parameters import InputError
+from nnpu.parameters import InputError, ParameterError
 from nnpu.training.distributed import ALONE
 
 if TYPE_CHECKING:
     import torch
-    from torch import Tensor
+    from torch import Tensor, nn
 
     from nnpu.objective import Objective
     from nnpu.risk import Terms
     from nnpu.training.distributed import World
 
-__all__ = ["EpochRecord", "evaluate"]
+__all__ = [
+    "EpochRecord",
+    "MLflow",
+    "TensorBoard",
+    "evaluate",
+]
 
 _LEAST = 1 << 16  # values for which there is room at first
 
@@ -128,3 +140,85 @@ class EpochRecord:
             )
         corrected = sum(world.gather(self._corrected.values().double().mean().item())) / world.size
         return {f"train_{name}": value for name, value in values.items()} | {"corrected": corrected}
+
+
+class TensorBoard:
+    """Write every epoch of a run to a folder that ``tensorboard --logdir`` shows.
+
+    Parameters
+    ----------
+    folder : path-like
+        The run's folder. A run that goes on after an interruption takes the same one: its first
+        epoch then replaces what was written from that epoch on.
+
+    Examples
+    --------
+    >>> from nnpu.training import Training
+    >>> training = Training(on_epoch_end=TensorBoard("runs/first"))
+
+    Then ``PUClassifier(..., training=training)``. It needs ``pip install 'nnpu[tensorboard]'``.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        if not isinstance(folder, str | os.PathLike):
+            raise ParameterError(
+                "The 'folder' parameter of TensorBoard must be the path of a folder. "
+                f"Got {folder!r} instead."
+            )
+        self.folder = os.fspath(folder)
+        self._writer: Any = None
+
+    def __call__(self, row: dict[str, float], model: nn.Module) -> None:
+        """Write a row of history."""
+        epoch = int(row["epoch"])
+        if self._writer is None:
+            need("tensorboard", extra="tensorboard", owner="TensorBoard")
+            from torch.utils.tensorboard import SummaryWriter
+
+            # Whatever an earlier process wrote from this epoch on is taken back.
+            self._writer = SummaryWriter(self.folder, purge_step=epoch)
+        for name, value in row.items():
+            if name != "epoch":
+                self._writer.add_scalar(name.replace("_", "/", 1), value, epoch)
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Close the file; the next call opens another one."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies, as scikit-learn's `clone` makes them, share no open file."""
+        return {"folder": self.folder, "_writer": None}
+
+
+class MLflow:
+    """Log every epoch of a run to MLflow, at its tracking URI.
+
+    Parameters
+    ----------
+    run_id : str or None, default=None
+        The run to log to; None is the active one (``mlflow.start_run()``), which MLflow starts if
+        there is none. Name the run to go on in it after an interruption.
+
+    Examples
+    --------
+    >>> from nnpu.training import Training
+    >>> training = Training(on_epoch_end=MLflow())
+
+    Then ``PUClassifier(..., training=training)``. It needs ``pip install 'nnpu[mlflow]'``.
+    """
+
+    def __init__(self, run_id: str | None = None) -> None:
+        if not isinstance(run_id, str | None):
+            raise ParameterError(
+                f"The 'run_id' parameter of MLflow must be a str or None. Got {run_id!r} instead."
+            )
+        self.run_id = run_id
+
+    def __call__(self, row: dict[str, float], model: nn.Module) -> None:
+        """Log a row of history."""
+        mlflow = need("mlflow", extra="mlflow", owner="MLflow")
+        values = {name: float(value) for name, value in row.items() if name != "epoch"}
+        mlflow.log_metrics(values, step=int(row["epoch"]), run_id=self.run_id)

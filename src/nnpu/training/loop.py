@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from nnpu.ambient import plain_torch
 from nnpu.data.rows import SparseBatch
 from nnpu.objective import flat_scores
 from nnpu.parameters import InputError
-from nnpu.training._acceleration import accelerated
-from nnpu.training._identity import run_identity
-from nnpu.training._options import Training
-from nnpu.training._prefetch import prefetched
-from nnpu.training._progress import progress_bar
-from nnpu.training._resume import resumable
-from nnpu.training._run import Run
-from nnpu.training._sample import TrainingSample
-from nnpu.training._single_batch import SingleBatch
-from nnpu.training.batches import BatchPlan, automatic_blocks, derive_seed
+from nnpu.torch_settings import plain_torch
+from nnpu.training.batches import BatchPlan, SingleBatch, automatic_blocks, derive_seed, prefetched
+from nnpu.training.checkpoint import resumable, run_identity
 from nnpu.training.distributed import ALONE, joined
 from nnpu.training.history import evaluate
-from nnpu.training.optimizers import discounted_step, make_optimizer, set_schedule
-from nnpu.training.seeds import seeded
+from nnpu.training.options import Training, progress_bar
+from nnpu.training.run_state import (
+    Run,
+    TrainingSample,
+    accelerated,
+    discounted_step,
+    make_optimizer,
+    seeded,
+    set_schedule,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from nnpu.data.rows import Rows
     from nnpu.objective import Objective
     from nnpu.risk import Terms
-    from nnpu.training._run import History
     from nnpu.training.distributed import World
+    from nnpu.training.run_state import History
 
 __all__ = ["forward", "predict_scores", "train", "train_step"]
 

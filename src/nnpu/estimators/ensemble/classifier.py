@@ -22,20 +22,20 @@ from sklearn.utils.validation import (
 from nnpu.calibration import ScoreCalibration
 from nnpu.data.vectors import as_array
 from nnpu.estimators.base import BasePUClassifier
-from nnpu.estimators.ensemble import state
-from nnpu.estimators.ensemble.beside import joined
-from nnpu.estimators.ensemble.designs import Dense, fit_dense
+from nnpu.estimators.ensemble import stored as state
 from nnpu.estimators.ensemble.inputs import (
+    Dense,
     Levels,
     check_matrix,
     find_categories,
     fit_columns,
+    fit_dense,
     levels_of,
     usable,
 )
 from nnpu.estimators.ensemble.member_scorers import Scorer, View
-from nnpu.estimators.ensemble.members import MEMBERS
-from nnpu.estimators.ensemble.rules import MANY_COLUMNS, PIXELS, excluded
+from nnpu.estimators.ensemble.members import MANY_COLUMNS, MEMBERS, PIXELS, excluded
+from nnpu.estimators.ensemble.sparse_members import joined
 from nnpu.estimators.ensemble.task import Task
 from nnpu.estimators.ensemble.trials import Folds, Trial, make_folds, refit, try_member
 from nnpu.estimators.ensemble.weights import (
@@ -255,7 +255,7 @@ class EnsemblePU(BasePUClassifier):
         view = View(x, self.design_, words)
         task = Task(view, s, self.categories_, self.sampling, seed, jobs, int(s.sum()))
         if self._answers is not None:
-            from nnpu.estimators.ensemble import reviewed
+            from nnpu.estimators.ensemble import weights as reviewed
 
             signed = reviewed.signed_weights(self._answers, codes)[used]
             eta = reviewed.answers_count(int(np.count_nonzero(signed[s == 0])))
@@ -286,7 +286,7 @@ class EnsemblePU(BasePUClassifier):
     def _find_prior(self, X: Any, codes: Labels, seed: int) -> float:
         if self.prior != "auto" or self._answers is None or self._answers.prior is None:
             return super()._find_prior(X, codes, seed)
-        from nnpu.estimators.ensemble import reviewed
+        from nnpu.estimators.ensemble import weights as reviewed
 
         self.prior_estimate_ = reviewed.audited_prior(self._answers, codes, self.sampling)
         return self.prior_estimate_.value
@@ -327,7 +327,7 @@ class EnsemblePU(BasePUClassifier):
         self._finish(log_odds, s)
         self.out_of_fold_ = self._out_of_fold(used, folds, s, log_odds, codes)
         if task.answers is not None:
-            from nnpu.estimators.ensemble import reviewed
+            from nnpu.estimators.ensemble import weights as reviewed
 
             self.calibration_, self.threshold_ = reviewed.corrected(
                 self.calibration_, log_odds, task.answers[folds.held_out]
@@ -504,7 +504,7 @@ class EnsemblePU(BasePUClassifier):
         return tensors | mine, fitted | plain
 
     def _restore(self, tensors: dict[str, Any], fitted: dict[str, Any], module: Any) -> None:
-        from nnpu.estimators.ensemble.restoring import unpack
+        from nnpu.estimators.ensemble.stored import unpack
 
         super()._restore(tensors, fitted, module)
         unpack(self, tensors, fitted)

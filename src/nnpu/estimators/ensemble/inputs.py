@@ -1,13 +1,15 @@
-"""From what a user passes to the matrix that members take: numbers near zero, codes, NaN.
+"""From what a user passes to what members take: numbers near zero, codes, NaN; dense designs.
 
 Every column of numbers is centred and scaled in float64 before it becomes float32, so that 1e8 + x
 and timestamps in nanoseconds keep what tells rows apart. Words and categories of a frame become
-codes by a list of the levels that were seen in `fit`.
+codes by a list of the levels that were seen in `fit`. Linear members and kernels take dense designs
+without gaps, which are fitted to the features alone, never to labels.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,18 +20,107 @@ from nnpu.data.vectors import as_array
 from nnpu.parameters import InputError, ParameterError, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
 __all__ = [
     "FAR",
     "Columns",
+    "Dense",
+    "Expansion",
     "Levels",
     "check_matrix",
+    "encode_frame",
     "find_categories",
     "fit_columns",
+    "fit_dense",
+    "fit_expansion",
+    "frame_levels",
     "levels_of",
     "usable",
 ]
+
+
+def _words(X: Any) -> list[int]:
+    """Return the columns of a frame that are not numbers."""
+    numbers = ("int", "uint", "float", "bool", "decimal", "date", "duration", "timedelta")
+    kinds = [str(kind).lower() for kind in X.dtypes]
+    return [i for i, kind in enumerate(kinds) if not kind.startswith(numbers)]
+
+
+def frame_levels(X: Any) -> Levels:
+    """Return the levels of every column of words of a frame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame_levels(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}))
+    {1: ['x', 'y']}
+    """
+    levels: Levels = {}
+    for i in _words(X):
+        seen = {_plain(value) for value in _column(X, i) if not _is_missing(value)}
+        found = sorted(seen, key=lambda value: (type(value).__name__, value))
+        if len(found) > MOST_CODES:
+            raise InputError(
+                f"The column {str(X.columns[i])!r} has {len(found):,} different values, more than "
+                f"{MOST_CODES:,}: leave it out or make it numbers."
+            )
+        levels[i] = found
+    return levels
+
+
+def encode_frame(X: Any, levels: Levels) -> Any:
+    """Return a frame as numbers, with codes in the columns of words.
+
+    A word that was not seen in `fit` is missing.
+    """
+    columns = []
+    for i in range(X.shape[1]):
+        values = _column(X, i)
+        if i in levels:
+            codes = {level: code for code, level in enumerate(levels[i])}
+            cells = [codes.get(_plain(v), np.nan) if not _is_missing(v) else np.nan for v in values]
+            columns.append(np.array(cells, dtype=np.float64))
+        else:
+            columns.append(_numbers(values, X.columns[i]))
+    return np.column_stack(columns) if columns else np.zeros((X.shape[0], 0))
+
+
+def _column(X: Any, i: int) -> Any:
+    name = X.columns[i]
+    column = X.iloc[:, i] if hasattr(X, "iloc") else X[name]
+    return column.to_numpy()
+
+
+def _numbers(values: Any, name: Any) -> NDArray[np.float64]:
+    if values.dtype.kind in "mM":  # times: counts of their unit
+        return np.where(np.isnat(values), np.nan, values.astype(np.int64).astype(np.float64))
+    try:
+        return np.array(
+            [np.nan if _is_missing(v) else v for v in values] if values.dtype == object else values,
+            dtype=np.float64,
+        )
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The column {str(name)!r} cannot be read as numbers: {error}.") from error
+
+
+def _plain(value: Any) -> Any:
+    """Return a level as JSON can hold it: a truth value, a number or a text."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, bool | int | float | str) else str(value)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)  # NaN, NaT
+    except TypeError:  # pandas.NA is neither
+        return True
+
 
 FAR = 1e30  # a value farther out than this many times the spread counts as this far
 _FAR_APART = 1e6  # a sparse column this many times the usual size is brought down to it
@@ -45,7 +136,7 @@ def usable(X: Any, owner: str) -> Any:
     X = as_array(X)
     if type(X) is np.ndarray and X.dtype.kind in "biuf":
         return X
-    from nnpu.estimators._kinds import as_numbers
+    from nnpu.estimators.features import as_numbers
 
     return as_numbers(X, missing=True, dates=True, owner=owner)
 
@@ -169,7 +260,6 @@ def levels_of(X: Any) -> Levels:
     """Return the levels of every column of words of a frame; nothing for an array."""
     if not _is_frame(X):
         return {}
-    from nnpu.estimators.ensemble.frame_codes import frame_levels
 
     return frame_levels(X)
 
@@ -181,8 +271,6 @@ def check_matrix(X: Any, levels: Levels, owner: str, n_dense: int = 0) -> Any:
     for its first `n_dense` columns. With such columns an array becomes a CSR matrix.
     """
     if _is_frame(X):
-        from nnpu.estimators.ensemble.frame_codes import encode_frame
-
         X = encode_frame(X, levels)
     gaps = bool(n_dense) or not sp.issparse(X)
     with np.errstate(invalid="ignore"):  # ∞ − ∞, of which it then says what is wrong
@@ -209,3 +297,208 @@ def check_matrix(X: Any, levels: Levels, owner: str, n_dense: int = 0) -> Any:
 
 def _is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+_TAIL = 0.002  # of each end of a column is cut off: one value of 1e30 must not set the scale
+_LEAST_SHARE = 1e-3  # of the rows that a category or a gap needs for a column of its own
+_MOST_LEVELS = 50  # categories of one column that get one
+_MOST_PRODUCTS = 300  # columns of squares and products
+_MOST_HINGES = 200  # columns of hinges, as far as two for each number allow
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """Numbers with gaps filled, a column for each kind of gap, one for each common category.
+
+    Parameters
+    ----------
+    numeric : ndarray of shape (k,)
+        The columns that are numbers.
+    low, high, mean, scale : ndarray of shape (k,)
+        Values are cut off at `low` and `high`, then centred and scaled; a gap becomes 0.
+    flagged : ndarray of shape (m,)
+        The columns (of any kind) whose gaps have a column of their own.
+    level_column, level_code : ndarray of shape (l,)
+        The categories that have a column of their own.
+    """
+
+    numeric: NDArray[np.int32]
+    low: NDArray[np.float32]
+    high: NDArray[np.float32]
+    mean: NDArray[np.float32]
+    scale: NDArray[np.float32]
+    flagged: NDArray[np.int32]
+    level_column: NDArray[np.int32]
+    level_code: NDArray[np.float32]
+
+    @property
+    def size(self) -> int:
+        """The number of columns."""
+        return len(self.numeric) + len(self.flagged) + len(self.level_column)
+
+    def transform(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the dense columns of some rows."""
+        out = np.empty((len(x), self.size), dtype=np.float32)
+        k, m = len(self.numeric), len(self.flagged)
+        numbers = np.clip(x[:, self.numeric], self.low, self.high)
+        numbers = (numbers - self.mean) / self.scale
+        out[:, :k] = np.where(np.isnan(numbers), np.float32(0), numbers)
+        out[:, k : k + m] = np.isnan(x[:, self.flagged])
+        levels = out[:, k + m :]
+        for column, first, last in _runs(self.level_column):
+            levels[:, first:last] = x[:, column, None] == self.level_code[first:last]
+        return out
+
+
+def fit_dense(x: NDArray[np.float32], categories: NDArray[np.int32]) -> Dense:
+    """Fit a `Dense` to rows of numbers and category codes, with NaN for what is missing.
+
+    Examples
+    --------
+    >>> x = np.float32([[0, 1], [1, 1], [np.nan, 2], [2, 2]])
+    >>> fit_dense(x, np.int32([1])).transform(x).shape
+    (4, 4)
+    """
+    x = x[:: max(1, -(-len(x) // _ENOUGH))]
+    gaps = np.isnan(x)
+    numeric = np.setdiff1d(np.arange(x.shape[1]), categories).astype(np.int32)
+    least = max(1.0, _LEAST_SHARE * len(x))
+    flagged = np.flatnonzero(gaps.sum(axis=0) >= least).astype(np.int32)
+    numeric = numeric[~gaps[:, numeric].all(axis=0)]
+    low, high = _tails(x[:, numeric], gaps[:, numeric])
+    clipped = np.clip(x[:, numeric].astype(np.float64), low, high)
+    mean = np.nanmean(clipped, axis=0) if len(numeric) else np.zeros(0)
+    scale = np.nanstd(clipped, axis=0) if len(numeric) else np.zeros(0)
+    columns, codes = [], []
+    for column in categories:
+        values, counts = np.unique(x[~gaps[:, column], column], return_counts=True)
+        kept = np.argsort(-counts, kind="stable")[:_MOST_LEVELS]
+        kept = np.sort(kept[counts[kept] >= least])
+        columns += [int(column)] * len(kept)
+        codes += values[kept].tolist()
+    return Dense(
+        numeric,
+        low,
+        high,
+        mean.astype(np.float32),
+        np.where(scale > 0, scale, 1).astype(np.float32),
+        flagged,
+        np.array(columns, dtype=np.int32),
+        np.array(codes, dtype=np.float32),
+    )
+
+
+def _tails(
+    x: NDArray[np.float32], gaps: NDArray[np.bool_]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    limits = np.empty((2, x.shape[1]), dtype=np.float32)
+    for j in range(x.shape[1]):
+        values = x[~gaps[:, j], j]
+        limits[:, j] = np.quantile(values, [_TAIL, 1 - _TAIL], method="nearest")
+        if limits[0, j] == limits[1, j]:  # a rare value is all that the column says
+            limits[:, j] = values.min(), values.max()
+    return limits[0], limits[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """Dense columns, hinges max(0, x − knot) and products of two columns, each standardised.
+
+    Parameters
+    ----------
+    hinge_column, hinge_knot : ndarray of shape (h,)
+    left, right : ndarray of shape (p,)
+        The factors of each product; equal ones make a square.
+    mean, scale : ndarray of shape (d + h + p,)
+    """
+
+    hinge_column: NDArray[np.int32]
+    hinge_knot: NDArray[np.float32]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    mean: NDArray[np.float32]
+    scale: NDArray[np.float32]
+
+    def raw(self, dense: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the expanded columns before they are standardised."""
+        hinges = np.maximum(dense[:, self.hinge_column] - self.hinge_knot, np.float32(0))
+        products = dense[:, self.left] * dense[:, self.right]
+        return np.concatenate([dense, hinges, products], axis=1)
+
+    def transform(self, dense: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the expanded columns of some dense rows."""
+        out = self.raw(dense)
+        out -= self.mean
+        out /= self.scale
+        return out
+
+    def dot(self, dense: NDArray[np.float32], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``transform(dense) @ weights`` without the expanded columns in between."""
+        w = weights / self.scale
+        d, h = dense.shape[1], len(self.hinge_column)
+        x = dense.astype(np.float64)
+        total: NDArray[np.float64] = x @ w[:d] - self.mean @ w
+        for column, first, last in _runs(self.hinge_column):
+            hinges = np.maximum(x[:, column, None] - self.hinge_knot[first:last], 0)
+            total += hinges @ w[d + first : d + last]
+        if np.array_equal(self.left, self.right):
+            total += np.square(x[:, self.left]) @ w[d + h :]
+        else:
+            k = int(max(self.left.max(), self.right.max())) + 1
+            form = np.zeros((k, k))
+            np.add.at(form, (self.left, self.right), w[d + h :])
+            total += np.einsum("ij,ij->i", x[:, :k] @ form, x[:, :k])
+        return total
+
+
+def _runs(columns: NDArray[np.int32]) -> Iterator[tuple[int, int, int]]:
+    """Yield each column with the first and the last place of a run of it."""
+    edges = np.flatnonzero(np.diff(columns, prepend=-1, append=-1)).tolist()
+    for first, last in pairwise(edges):
+        yield int(columns[first]), first, last
+
+
+def fit_expansion(dense: NDArray[np.float32], n_numeric: int, *, kind: str) -> Expansion:
+    """Fit an `Expansion` to dense rows of which the first `n_numeric` columns are numbers.
+
+    Parameters
+    ----------
+    dense : ndarray of shape (n, d)
+    n_numeric : int
+    kind : {"plain", "products", "splines"}
+        Nothing more; squares and products of numbers (squares alone where products would be too
+        many); hinges at quantiles of each number, six of a column and fewer where columns are many.
+    """
+    columns: list[int] = []
+    knots: list[float] = []
+    left, right = np.zeros(0, np.int32), np.zeros(0, np.int32)
+    if kind == "splines":
+        n_knots = int(np.clip(_MOST_HINGES // max(n_numeric, 1), 2, 6))
+        levels = np.linspace(0, 1, n_knots + 2)[:-1]
+        for j in range(n_numeric):
+            found = np.unique(np.quantile(dense[:, j], levels))
+            inner = found[(found > dense[:, j].min()) & (found < dense[:, j].max())]
+            columns += [j] * len(inner)
+            knots += inner.tolist()
+    elif kind == "products":
+        left, right = (part.astype(np.int32) for part in np.triu_indices(n_numeric))
+        if len(left) > _MOST_PRODUCTS:
+            left = right = np.arange(n_numeric, dtype=np.int32)
+    unit = Expansion(
+        np.array(columns, dtype=np.int32),
+        np.array(knots, dtype=np.float32),
+        left,
+        right,
+        np.zeros(1, np.float32),
+        np.ones(1, np.float32),
+    )
+    raw: NDArray[Any] = unit.raw(dense).astype(np.float64)
+    mean, scale = raw.mean(axis=0), raw.std(axis=0)
+    return Expansion(
+        unit.hinge_column,
+        unit.hinge_knot,
+        left,
+        right,
+        mean.astype(np.float32),
+        np.where(scale > 1e-6, scale, 1).astype(np.float32),
+    )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from scipy.special import logit
 
-from nnpu.estimators.ensemble.designs import Dense, Expansion
+from nnpu.estimators.ensemble.inputs import Dense, Expansion
 
 if TYPE_CHECKING:
     from collections.abc import Callable

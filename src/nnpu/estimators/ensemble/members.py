@@ -1,19 +1,22 @@
-"""The members: how each is fitted to P and U, and what it costs.
+"""The members: how each is fitted to P and U, what it costs, and on which data it is worth it.
 
 A member is fitted to rows that are 1 (labelled) or 0 (unlabelled). All but the one that descends a
 PU risk tell P from U with both sides weighing the same: their scores are then log p_P/p_U, whatever
 the prior. The strength of each goes by n_p, since the positives are what is scarce.
+``docs/defaults.md`` has the measurements behind the rules.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import expit, logit
 
 from nnpu.boosting import kl_round
-from nnpu.estimators.ensemble.designs import fit_expansion
+from nnpu.estimators.ensemble.inputs import fit_expansion
 from nnpu.estimators.ensemble.member_scorers import (
     BoostedScorer,
     ForestScorer,
@@ -35,7 +38,69 @@ if TYPE_CHECKING:
 
     from nnpu.estimators.ensemble.task import Task
 
-__all__ = ["MEMBERS", "Member", "down_sampled"]
+__all__ = [
+    "MANY_COLUMNS",
+    "MEMBERS",
+    "PIXELS",
+    "Member",
+    "down_sampled",
+    "excluded",
+]
+
+#: Dense columns beyond which squares, hinges and kernels are not worth their time; sparse ones
+#: beyond which words that stand beside each other count together.
+MANY_COLUMNS = 500
+PIXELS = 50  # dense columns beyond which the prior is estimated by what tells pixels from others
+_VERY_WIDE = 5_000  # dense columns beyond which a round of boosting takes as long as a forest
+_FEW_POSITIVES = 20  # positives below which boosted trees find no split that they may make
+_FEW_WORDS = 300  # the same for words: below, trees rank hidden positives worse (docs/genuine.md)
+_MANY = 2500  # positives from which one forest is enough: scoring takes as long as there are trees
+_MANY_ROWS = 200_000  # beyond, the kernel's few centres add nothing and take half of the scoring
+_LIGHTGBM = frozenset({"small-trees", "boosted-kl"})
+
+
+def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
+    """Return why each member that is not to be fitted is left out."""
+    sparse = sp.issparse(task.view.x)
+    words = task.view.x if sparse else task.view.words
+    wide = task.view.design is not None and task.view.design.size > MANY_COLUMNS
+    many_words = words is not None and words.shape[1] > MANY_COLUMNS
+    few = _FEW_WORDS if sparse and many_words else _FEW_POSITIVES
+    very_wide = not sparse and task.view.x.shape[1] > _VERY_WIDE
+    reasons: dict[str, str] = {}
+    for name, member in MEMBERS.items():
+        if asked is not None and name not in asked:
+            reasons[name] = "not asked for"
+        elif name in _LIGHTGBM and not _lightgbm_loads():
+            reasons[name] = "LightGBM cannot be loaded here"
+        elif sparse and member.needs_dense:
+            reasons[name] = "the data are sparse"
+        elif (words is None and name == "linear") or (
+            not sparse and name == "small-trees" and asked is None
+        ):
+            reasons[name] = "for sparse data alone"
+        elif name in ("topics", "taught") and not many_words:
+            reasons[name] = f"for sparse data of more than {MANY_COLUMNS} columns"
+        elif wide and name in ("products", "splines", "kernel") and asked is None:
+            reasons[name] = f"more than {MANY_COLUMNS} columns"
+        elif name == "kernel" and len(task.s) > _MANY_ROWS and asked is None:
+            reasons[name] = f"more than {_MANY_ROWS:,} rows"
+        elif very_wide and name in _LIGHTGBM and asked is None:
+            reasons[name] = f"more than {_VERY_WIDE:,} columns"
+        elif name == "extra-trees" and task.n_p >= _MANY and asked is None:
+            reasons[name] = f"{_MANY:,} positives or more"
+        elif name in _LIGHTGBM and asked is None and task.n_p < few:
+            reasons[name] = f"fewer than {few} positives"
+    return reasons
+
+
+def _lightgbm_loads() -> bool:
+    try:
+        importlib.import_module("lightgbm")
+    except (ImportError, OSError):  # not installed, or without the OpenMP library
+        return False
+    return True
+
 
 _FOR_THREADS = 50_000  # rows from which LightGBM uses more than one thread
 _FEW = 2500  # positives up to which boosted trees are small
@@ -248,7 +313,7 @@ class _Boosted(Member):
         index, labels, weights = self._rows(task)
         x = task.view.x[index]
         if not isinstance(x, np.ndarray):
-            from nnpu.estimators.ensemble.sparse_fits import for_lightgbm
+            from nnpu.estimators.ensemble.sparse_members import for_lightgbm
 
             x = for_lightgbm(x)
         rows = lightgbm.Dataset(

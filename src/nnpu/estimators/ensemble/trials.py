@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.data.folds import PUStratifiedKFold
-from nnpu.data.row_keys import equal_rows
+from nnpu.data.folds import PUStratifiedKFold, equal_rows
 from nnpu.estimators.ensemble.weights import p_against_u
 from nnpu.parameters import InputError
 

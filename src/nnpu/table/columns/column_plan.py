@@ -1,9 +1,14 @@
-"""`ColumnPlan`: what is done with every column of a table, the same way for every file."""
+"""`ColumnPlan`: what is done with every column of a table, the same way for every file.
+
+A plan is stored in model folders; what is read from one is checked first.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
+import importlib
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,9 +17,8 @@ from scipy import sparse
 
 from nnpu.data.streams import Faults
 from nnpu.parameters import InputError
-from nnpu.table.columns.cells import is_plain
-from nnpu.table.columns.column import Column, Dropped, Id
-from nnpu.table.columns.guess import fit_column, is_id, is_unique
+from nnpu.table.columns.column import Column, Dropped, Id, is_plain
+from nnpu.table.columns.column_kinds import fit_column, is_id, is_unique
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -23,12 +27,17 @@ if TYPE_CHECKING:
 
     from nnpu.data.streams import Batch
     from nnpu.table.columns.column import Block, Reading
-    from nnpu.table.columns.drift import DriftWatch
-    from nnpu.table.columns.seen import TrainingRows
+    from nnpu.table.columns.drift import DriftWatch, TrainingRows
 
     Watch: TypeAlias = TrainingRows | DriftWatch
 
-__all__ = ["ColumnPlan", "find_column", "fit_columns"]
+__all__ = [
+    "ColumnPlan",
+    "find_column",
+    "fit_columns",
+    "kind_named",
+    "plan_from_json",
+]
 
 _LISTED = 5  # columns that are described in a line each; verbose and the report have them all
 
@@ -189,7 +198,7 @@ class ColumnPlan:
         """
         if not (self.n_dense and sparse.issparse(raw) and raw.shape[1] == len(self.raw_names)):
             return raw, None
-        from nnpu.estimators.ensemble.beside import joined
+        from nnpu.estimators.ensemble.sparse_members import joined
 
         return joined(raw, self.n_dense, self.raw_categories)
 
@@ -335,7 +344,7 @@ def fit_columns(
                 columns.append(_column(name, cells, rows, id_name, excluded, batch.decimal))
             else:
                 other = Dropped(name, "only the images are used")
-                from nnpu.table.columns.image_files import Picture
+                from nnpu.table.columns.matrices import Picture
 
                 columns.append(Picture(name) if name == images else other)
     except InputError as error:
@@ -440,3 +449,74 @@ def _cells(batch: Batch, column: Column) -> Any:
             "turn it into numbers or strings."
         )
     return cells
+
+
+_HOMES = {  # imported only if a column is of that kind
+    "boolean": ("categories", "Boolean"),
+    "category": ("categories", "Category"),
+    "date": ("dates", "Date"),
+    "dropped": ("column", "Dropped"),
+    "id": ("column", "Id"),
+    "image": ("matrices", "Picture"),
+    "matrix": ("matrices", "Matrix"),
+    "number": ("numbers", "Number"),
+    "text": ("text", "Text"),
+}
+_NUMBERS = ("rows", "missing", "low", "high", "median", "unseen", "unreadable")
+_LISTS = ("edges", "shares")
+
+
+def plan_from_json(plain: Any, arrays: Mapping[str, NDArray[Any]] | None = None) -> ColumnPlan:
+    """Return the plan that `ColumnPlan.to_json` and `arrays` described; else `InputError`.
+
+    Without the arrays a plan with text has no raw view.
+    """
+    try:
+        columns = []
+        for number, entry in enumerate(plain):
+            fields = dict(entry)
+            kind = kind_named(fields.pop("kind"))
+            if kind.kind == "text" and arrays and f"columns.{number}.terms" in arrays:
+                from nnpu.table.columns.text import Directions
+
+                keys = ("terms", "weights", "components")
+                own = {key: np.asarray(arrays[f"columns.{number}.{key}"]) for key in keys}
+                fields["directions"] = Directions.from_arrays(own)
+            _check_seen(fields.get("seen"))
+            columns.append(kind(**fields))
+        if not columns or not all(isinstance(column.name, str) for column in columns):
+            raise TypeError("columns without names")
+    except (TypeError, ValueError, LookupError) as error:
+        raise InputError(f"The stored columns cannot be understood: {error}") from error
+    return ColumnPlan(tuple(columns))
+
+
+def kind_named(name: str) -> type[Column]:
+    """Return the class of a kind of column; LookupError if there is no such kind.
+
+    Examples
+    --------
+    >>> kind_named("number").__name__
+    'Number'
+    """
+    module, kind = _HOMES[name]
+    found: type[Column] = getattr(importlib.import_module(f"nnpu.table.columns.{module}"), kind)
+    return found
+
+
+def _check_seen(seen: Any) -> None:
+    """Raise ValueError unless `seen` is what `TrainingRows` notes, or None."""
+    if seen is None:
+        return
+    if not isinstance(seen, dict) or not set(seen) <= {*_NUMBERS, *_LISTS}:
+        raise ValueError("the summary of a column cannot be understood")
+    lists = [seen.get(name, []) for name in _LISTS]
+    if not all(isinstance(each, list) for each in lists):
+        raise ValueError("the summary of a column must hold lists of numbers")
+    numbers = [seen[name] for name in _NUMBERS if name in seen] + lists[0] + lists[1]
+    if not all(isinstance(n, int | float) and math.isfinite(n) for n in numbers):
+        raise ValueError("the summary of a column must hold finite numbers")
+    if lists[0] != sorted(lists[0]) or (lists[1] and len(lists[1]) != len(lists[0]) + 1):
+        raise ValueError("the summary of a column does not fit together")
+    if "rows" not in seen or ("edges" in seen) != ("shares" in seen) or seen["rows"] < 1:
+        raise ValueError("the summary of a column is incomplete")

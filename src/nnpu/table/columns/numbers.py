@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from nnpu.parameters import InputError
-from nnpu.table.columns.cells import as_text, counted, is_string
-from nnpu.table.columns.column import Block, Column, Dropped, Reading, as_features, tolerant
+from nnpu.table.columns.column import (
+    Block,
+    Column,
+    Dropped,
+    Reading,
+    as_features,
+    as_text,
+    counted,
+    is_string,
+    tolerant,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

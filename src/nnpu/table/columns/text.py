@@ -9,8 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from nnpu.parameters import InputError
-from nnpu.table.columns.cells import as_text
-from nnpu.table.columns.column import Block, Column, Reading
+from nnpu.table.columns.column import Block, Column, Reading, as_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
