@@ -51,7 +51,9 @@ def point_to_pages(app, docname, source):
     """Make links that are right on a code host, such as ``../SECURITY.md``, links to pages."""
     text = source[0].replace("](../examples)", "](gallery/index.rst)")
     text = re.sub(r"\]\(\.\./examples/(\w+)\.py\)", r"](gallery/\1.rst)", text)
-    source[0] = re.sub(r"\]\(\.\./([A-Z]+)\.md", lambda m: f"]({m[1].lower()}.md", text)
+    up = "../" if docname.startswith("lab/") else ""
+    name = re.compile(rf"\]\({re.escape(up)}\.\./([A-Z]+)\.md")
+    source[0] = name.sub(lambda m: f"]({up}{m[1].lower()}.md", text)
 
 
 PICTURE = re.compile(r"!\[([^\]]*)\]\(((?:\.\./)?(?:docs/)?images/[\w-]+)-light\.png\)")
