@@ -119,6 +119,16 @@ def test_the_page_of_messages_quotes_every_warning():
                 assert words in page, f"docs/messages.md lacks a warning of {module}: {text}"
 
 
+def test_the_page_of_messages_quotes_what_functions_put_together():
+    from nnpu.estimators.network import collapse_message
+    from nnpu.metrics import contradiction
+
+    page = " ".join((DOCS / "messages.md").read_text("utf-8").replace("\n> ", " ").split())
+    for text in (collapse_message("#", ""), collapse_message("#", "#")):
+        assert text.replace("#", "…") in page
+    assert contradiction("pu_precision", 1.3, 1.2, 1.4).partition("1.30 ")[2] in page
+
+
 def test_the_messages_are_read_from_the_source():
     found = {(kind, text) for _, kind, text in said().messages()}
     assert ("error", "Labels are one value per row. Got an array of shape ….") in found
