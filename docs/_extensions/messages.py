@@ -5,6 +5,20 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 
 
+TITLES = {
+    "cli": "The commands",
+    "data": "Files, samples and folds",
+    "estimators": "Classifiers",
+    "export": "ONNX graphs",
+    "extras": "Packages that are missing",
+    "hidden": "Hidden positives",
+    "prior": "The share of positives",
+    "review": "Reviews",
+    "storage": "Model folders",
+    "table": "Tables",
+}
+
+
 class EveryMessage(Directive):
     """All messages, a section for each room of the code, an anchor for each message."""
 
@@ -20,7 +34,7 @@ class EveryMessage(Directive):
         """Return the messages of a room."""
         """Return the messages of a room."""
         section = nodes.section(ids=[f"messages-{room}"])
-        section += nodes.title(text=room)
+        section += nodes.title(text=TITLES.get(room, room.capitalize()))
         listed = nodes.bullet_list()
         for number, (text, kind) in enumerate(sorted(found.items()), 1):
             item = nodes.list_item(ids=[f"messages-{room}-{number}"])
