@@ -4,7 +4,6 @@ import said
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-
 TITLES = {
     "cli": "The commands",
     "data": "Files, samples and folds",
