@@ -32,6 +32,14 @@ def messages():
                 yield module, "warning", words(node.args[0])
 
 
+def phrases():
+    """Return every text in the source: what functions put messages together from, too."""
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp):
+                yield " ".join(words(node).split())
+
+
 def told(text):
     """Say whether a message has words of its own."""
     return len(text.replace("…", " ").split()) >= 3
