@@ -272,7 +272,7 @@ class HiddenPositives:
         """
         n = check_count("n", n, "top")
         if n > self.rows:
-            raise InputError(f"top({n:,}): there are {self.rows:,} unlabelled rows.")
+            raise InputError(f"top({n:,}): there are only {self.rows:,} unlabelled rows.")
         return self._range(lambda curves: curves.found(n / self.rows, self.rows) / n)
 
     def found(self, n: int) -> Estimate:
@@ -515,7 +515,7 @@ def hidden_positives(
     labelled = np.asarray(scores)[s == 1].astype(np.float64)
     unlabelled = np.sort(np.asarray(scores)[s == 0].astype(np.float64))
     if not labelled.size or not unlabelled.size:
-        raise InputError("Hidden positives are judged by labelled and unlabelled rows.")
+        raise InputError("Judging hidden positives needs labelled and unlabelled rows.")
     cuts = _grid(len(unlabelled))
     rng = np.random.default_rng(0)
     recall = _labelled_recall(labelled, unlabelled, cuts, rng)

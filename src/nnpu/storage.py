@@ -362,7 +362,7 @@ def check_history(history: Any) -> list[dict[str, float]]:
     [{'epoch': 0, 'train_risk': 0.3}]
     """
     if not isinstance(history, list) or not all(isinstance(row, dict) for row in history):
-        raise TypeError("the history is no list of rows")
+        raise TypeError("the history is not a list of rows")
     return history
 
 

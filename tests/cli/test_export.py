@@ -82,7 +82,7 @@ def test_the_graph_of_a_folder_scores_the_rows_of_a_table(name, fitted, table, t
 def test_what_stays_in_python_is_said(fitted, tmp_path, capsys):
     assert main("export", fitted("linear"), "--out", tmp_path / "m.onnx") == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "stays in Python: nnpu.load(MODEL).transform(table) gives them" in said
+    assert "nnpu.load(MODEL).transform(table) makes them" in said
 
 
 def test_a_bare_classifier_is_exported_without_columns(tmp_path, capsys):

@@ -21,7 +21,7 @@ def test_plan_prints_the_interval_what_to_buy_and_the_rival():
     text = run(*BASE, "--half-width", "0.1", "--n-n", "50")
     assert "+-0.1365" in text
     assert "188 in total" in text
-    assert "not enough at any number; the positives limit it" in text
+    assert "no number is enough; the positives limit it" in text
     assert "With 50 negatives: PU is expected to be better." in text
 
 

@@ -84,11 +84,11 @@ def test_rows_go_out_and_answers_come_back(fitted, tmp_path, capsys):
     capsys.readouterr()
     review(folder, "--answers", one, "--answers", two, "--cost-fp", 1, "--cost-fn", 5)
     said = " ".join(capsys.readouterr().out.split())
-    assert "From 100 answers, with 90 % intervals" in said
+    assert "From 100 answers, with 90 % ranges" in said
     assert "(PU estimate 0.400)" in said
     assert "Cut of least cost" in said
     assert "after 50 more answers" in said
-    assert "more answers would give the prior to ±0.02" in said
+    assert "more answers would give the share of positives to ±0.02" in said
 
 
 def test_answers_are_never_overwritten_and_go_into_the_report(fitted, tmp_path, capsys):

@@ -91,7 +91,7 @@ def test_a_try_out_of_a_few_steps_is_left_alone(rows):
 
 def test_the_message_says_what_to_do():
     assert "choose_threshold" in collapse_message("it is dead", "it is dead")
-    assert "that network is the result" in collapse_message("it is dead", "")
+    assert "its network is used" in collapse_message("it is dead", "")
 
 
 def test_with_few_positives_the_default_network_is_linear():

@@ -249,7 +249,7 @@ def _deliver(folder: OutputFolder, outcome: Outcome, *, as_json: bool) -> None:
     ]
     page = Page(
         f"Reproduction: {target}",
-        "What the paper claims, and whether a run of it bore it out.",
+        "What the paper claims, and whether our run confirms it.",
         [as_section(claims), *charts],
         f"nnpu-paper {__version__}: nnpu-paper {target}",
     )
@@ -277,7 +277,7 @@ def _deliver(folder: OutputFolder, outcome: Outcome, *, as_json: bool) -> None:
 _FIGURES = {
     "figure1": "PN, uPU and nnPU on MNIST: a linear model and a perceptron.",
     "figure2": "PN, uPU and nnPU on the four data sets.",
-    "figure3": "nnPU that is told a wrong prior.",
+    "figure3": "nnPU with a wrong prior.",
     "figure4": "Figure 1 with the zero-one loss added.",
 }
 #: A figure that shows runs of another one shares its folder.

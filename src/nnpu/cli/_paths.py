@@ -90,7 +90,7 @@ def _files_of(source: _Input) -> list[Path]:
             raise InputError(f"{path} is not a model folder: there is no such folder.")
         return [path / name for name in (WEIGHTS, CONFIG, SUMS)]
     if str(path) != "-" and not path.exists():
-        raise InputError(f"{path} is not there, or is not a file.")
+        raise InputError(f"{path} does not exist, or is not a file.")
     return [path]
 
 

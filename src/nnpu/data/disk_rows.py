@@ -96,7 +96,9 @@ def _same_columns(files: Sequence[Path], footers: Sequence[Any]) -> Any:
                 )
         extra = [name for name in other if name not in first]
         if extra:
-            raise InputError(f"{file} has a column {extra[0]!r}, which {name_of_first} has not.")
+            raise InputError(
+                f"{file} has a column {extra[0]!r}, which {name_of_first} does not have."
+            )
     return schemas[0]
 
 
@@ -265,7 +267,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
     import pyarrow.parquet
 
     if not path.is_file():
-        raise InputError(f"{path} is not there, or is not a file.")
+        raise InputError(f"{path} does not exist, or is not a file.")
     try:
         # One file, as it is: no reading of folder names as columns.
         with pyarrow.parquet.ParquetFile(path) as file:
@@ -304,7 +306,7 @@ def _check_numbers(schema: Any, columns: Sequence[str], file: Path) -> None:
         if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
             raise InputError(
                 f"{file}: column {name!r} is {kind}, not a number; name the features with "
-                "columns=[...], or make numbers of it first."
+                "columns=[...], or turn it into numbers first."
             )
 
 
@@ -430,7 +432,7 @@ def read_csr(folder: str | os.PathLike[str]) -> Any:
         )
         raise InputError(
             f"{source}: the arrays are not those of a CSR matrix of shape ({rows}, {width}) "
-            f"({found}); write it anew."
+            f"({found}); write it again."
         )
     return sparse.csr_array((data, indices, indptr), shape=(rows, width))
 

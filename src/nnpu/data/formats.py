@@ -141,7 +141,7 @@ def read_arrow(source: Path) -> Any:
                 table = reader.read_all()
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{source} is no Arrow file, or is damaged ({error}).") from error
+        raise InputError(f"{source} is not an Arrow file, or is damaged ({error}).") from error
     check_unique(source, table.column_names)
     return table
 
@@ -307,7 +307,9 @@ def read_svmlight(source: Path) -> dict[str, Any]:
     except (ValueError, OSError, EOFError, OverflowError, MemoryError) as error:
         raise InputError(f"{source} is not SVMlight text ({error}).") from error
     if x.shape[1] > _MOST_FEATURES:
-        raise InputError(f"{source} has a feature of index {x.shape[1]:,}, beyond any table's.")
+        raise InputError(
+            f"{source} has a feature of index {x.shape[1]:,} (too large for any table)."
+        )
     return {"x": csr_array(x), "y": y}
 
 

@@ -55,8 +55,8 @@ def check_unpacked(path: Path, size: int) -> None:
     """
     if size > max(_SMALL, _MOST * path.stat().st_size):
         raise InputError(
-            f"{path} is refused: it unpacks to over {_MOST} times its size. If it is what you "
-            "mean, store it unpacked."
+            f"{path} is refused: it unpacks to over {_MOST} times its size. If it really is that "
+            "large, store it unpacked."
         )
 
 

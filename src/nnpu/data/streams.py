@@ -250,7 +250,7 @@ def check_file(source: Path) -> None:
     if not is_text(source):
         format_reader(source)
     if not source.is_file():
-        raise InputError(f"{source} is not there, or is not a file.")
+        raise InputError(f"{source} does not exist, or is not a file.")
     if source.stat().st_size == 0:
         raise InputError(f"{source} is empty.")
 

@@ -427,7 +427,7 @@ def fault(text: Utf8Text, dialect: Dialect) -> str | None:
                 if row and len(row) != expected:
                     return (
                         f"{source}, line {number}: {how_many(len(row), 'cell')} instead of "
-                        f"{expected}, the number of the header's names."
+                        f"{expected}, the number of names in the header."
                     )
                 line = number + 1
         except csv.Error as error:

@@ -95,7 +95,7 @@ def as_vector(values: Any, name: str, owner: str) -> NDArray[np.float64]:
     if not np.isfinite(vector).all():
         raise InputError(f"{owner}: {name} holds NaN or infinite values; remove those rows.")
     if np.abs(vector).max() > _LARGEST:
-        raise InputError(f"{owner}: {name} holds values beyond 1e100; divide them by a number.")
+        raise InputError(f"{owner}: {name} holds values beyond 1e100; scale them down.")
     return vector
 
 

@@ -110,8 +110,8 @@ def refuse_search_over_prior(parameters: Mapping[str, Any], owner: str) -> None:
     raise ParameterError(
         f"The 'prior' parameter of {owner} cannot be searched over: each candidate would be scored "
         "under its own prior, and such scores do not say which prior is right. Give the prior, or "
-        "let prior='auto' estimate it; to compare models with different priors, judge all by one: "
-        "scoring=make_pu_scorer('pu_accuracy', prior=...)."
+        "let prior='auto' estimate it; to compare models with different priors, judge them all "
+        "under one: scoring=make_pu_scorer('pu_accuracy', prior=...)."
     )
 
 

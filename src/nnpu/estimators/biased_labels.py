@@ -173,7 +173,8 @@ class BiasedLabelPU(BasePUClassifier):
         check_is_fitted(self)
         if self.labels_vary_ and self.labelling_ is None:
             raise InputError(
-                f"{_OWNER} was fitted with known propensities and has no model of them: use yours."
+                f"{_OWNER} was fitted with known propensities and has no model of them: use those "
+                "that you passed."
             )
         X = self._validate(X)
         if self.labelling_ is None:
@@ -241,9 +242,9 @@ class BiasedLabelPU(BasePUClassifier):
             return first
         if self._columns is None:
             warnings.warn(
-                "Labels that depend on the score and an unknown prior cannot be told apart: labels "
-                "are taken as random. Give a prior, or name the columns that drive the labelling "
-                "(propensity=...).",
+                "Without a known prior, how labels depend on the score cannot be estimated: "
+                "labels are taken as given at random. Give a prior, or name the columns that "
+                "drive the labelling (propensity=...).",
                 UserWarning,
                 stacklevel=4,
             )
@@ -450,10 +451,11 @@ def biased_share(
     weighted = _by_weights(X, s, chance, groups, seed)
     value, low, high = np.mean([likely, weighted], axis=0).tolist()
     said = (
-        f"The share of positives is about {value:.2g} ({low:.2g} to {high:.2g}), by how well class "
-        "and labelling together explain who is labelled, and from labelled rows weighted by that "
-        "labelling. Rows alone cannot show whether a column drives the class or the labelling: a "
-        "prior known from elsewhere, or a review of 100 unlabelled rows, would settle it."
+        f"The share of positives is about {value:.2g} ({low:.2g} to {high:.2g}), estimated from "
+        "how well class and labelling together explain who is labelled, and from labelled rows "
+        "weighted by that labelling. The rows alone cannot show whether a column drives the class "
+        "or the labelling: a prior known from elsewhere, or a review of 100 unlabelled rows, "
+        "would settle it."
     )
     return PriorEstimate(value, low, high, "auto", False, said, sampling="one-sample")
 

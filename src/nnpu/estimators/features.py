@@ -369,7 +369,7 @@ def offset_from_json(stored: Any, n_features: int) -> Floats | None:
         and all(type(value) is float and np.isfinite(value) for value in values)
     )
     if not fits:
-        raise ValueError("the offsets of the columns are not one number for each of some columns")
+        raise ValueError("the offsets of the columns are not one number for each column")
     offset = np.zeros(n_features)
     offset[columns] = values
     return offset

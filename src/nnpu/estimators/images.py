@@ -706,7 +706,7 @@ def _stored_format(stored: Any) -> ImageFormat:
     for name in ("channels", "height", "width"):
         check_count(name, getattr(found, name), "the model folder")
     if found.size > _MOST_PIXELS or not isinstance(found.signed, bool):
-        raise ValueError("the format of the images cannot be that")
+        raise ValueError("the format of the images is not valid")
     check_choice("kind", found.kind, "the model folder", ["bytes", "floats"])
     loading.check_finite("low", found.low)
     loading.check_finite("high", found.high)

@@ -338,7 +338,7 @@ def restore_shared(classifier: BasePUClassifier, fitted: dict[str, Any]) -> None
     if "feature_names" in fitted:
         names = fitted["feature_names"]
         if len(names) != classifier.n_features_in_ or not all(isinstance(n, str) for n in names):
-            raise ValueError("the names of the features are not one text for each of them")
+            raise ValueError("the names of the features are not one string for each of them")
         classifier.feature_names_in_ = np.array(names, dtype=object)
 
 

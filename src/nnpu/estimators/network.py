@@ -337,8 +337,8 @@ class PUClassifier(BasePUClassifier):
         super()._restore(tensors, fitted, module)
         if fitted["own_module"] and module is None:
             raise InputError(
-                "The model was fitted with a module of the user's own, whose code is not stored: "
-                "pass it again, nnpu.load(folder, module=...)."
+                "The model was fitted with a module of your own, whose code is not stored: pass "
+                "it again, nnpu.load(folder, module=...)."
             )
         self.module = module
         network, weights = self._empty_network(tensors)
@@ -357,7 +357,7 @@ class PUClassifier(BasePUClassifier):
         n_features = self.n_features_in_
         if self.module is not None:
             if n_features > max(_FEATURES_ON_TRUST, sum(array.size for array in arrays.values())):
-                raise InputError(f"There are not weights enough for {n_features} features.")
+                raise InputError(f"There are too few weights for {n_features} features.")
             network = self._build(None, n_features, 0)
             return network, weights_for(network.state_dict(), arrays)
         shape = arrays["standardise.mean"].shape
@@ -524,8 +524,8 @@ def collapse_message(first: str, last: str) -> str:
     """Return the warning about a fit that collapsed, and whether another training helped."""
     if not last:
         return (
-            f"The first training of the network collapsed: {first}. Another seed and a smaller "
-            "step size helped, and that network is the result."
+            f"The first training of the network collapsed: {first}. A second training with another "
+            "seed and a smaller step size worked; its network is used."
         )
     return (
         f"The network collapsed: {last}. Other seeds and smaller step sizes did not help. Do not "

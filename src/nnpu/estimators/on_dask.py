@@ -174,8 +174,8 @@ def _check(model: Any, X: Any) -> None:
     for name, dtype in X.dtypes.items():
         if getattr(dtype, "kind", "O") not in "biuf":
             raise InputError(
-                f"Column {name!r} holds {dtype}; on Dask make numbers of it first, with categorize "
-                "and cat.codes for example."
+                f"Column {name!r} holds {dtype}; on Dask turn it into numbers first, with "
+                "categorize and cat.codes for example."
             )
 
 

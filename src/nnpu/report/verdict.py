@@ -70,9 +70,8 @@ def verdict(
     if leaks:
         names = ", ".join(repr(name) for name in leaks)
         quality = (
-            f"That cannot be told: {names} alone nearly separates labelled from unlabelled rows. "
-            "Such a column often holds the label in other words, and all figures below are then "
-            "too good."
+            f"Unknown: {names} alone nearly separates labelled from unlabelled rows. Such a column "
+            "often holds the label in other words, and all figures below are then too good."
         )
         advice = (
             f"Exclude it (--drop {leaks[0]}) and fit again, unless new rows will have it just as "

@@ -420,7 +420,7 @@ def scar_check(
     found = int((answered.answers[answered.drawn] == 1).sum())
     if positives <= 0 or found < 5:
         nothing = Estimate(np.nan, 0.0, 1.0, found, True)
-        message = f"Only {found} positives were answered: too few to judge the labels."
+        message = f"Only {found} answers are positives: too few to judge the labels."
         return ScarCheck(_mean(q), nothing, 1.0, False, message)
     weighted = answered.total(np.where(others, p, 0.0), everywhere).value
     mean = float(np.clip(weighted / positives, 0, 1))
@@ -447,7 +447,7 @@ def _mean(q: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Estimate:
 def _message(labelled: float, others: float, pvalue: float) -> str:
     means = f"mean probability {labelled:.2f} of labelled and {others:.2f} of other positives"
     if pvalue >= 0.05:
-        return f"Nothing speaks against labels at random (p = {pvalue:.2g}; {means})."
+        return f"No evidence against random labelling (p = {pvalue:.2g}; {means})."
     kind = "easier" if labelled > others else "harder"
     return (
         f"Labelled positives are {kind} cases than the others (p = {pvalue:.2g}; {means}): do not "

@@ -266,9 +266,8 @@ def _pairs(
             )
         if drawn.modelled and np.abs(p[drawn.rows] - drawn.probability).max() > _CLOSE:
             raise InputError(
-                f"{owner}: these are not the probabilities that the rows were drawn with. A model "
-                "that was fitted again, or on the answers, needs a new draw: pass the old "
-                "probabilities."
+                f"{owner}: these are not the probabilities that the rows were drawn with. Pass "
+                "those probabilities; to judge a model that was fitted since, draw again."
             )
         pairs.append((drawn, values))
     return pairs

@@ -317,7 +317,7 @@ class ListReview:
             rows = ", ".join(str(row + 1) for row in list(differ)[:10])
             more = f" and {len(differ) - 10:,} more" if len(differ) > 10 else ""
             count = "1 row" if len(differ) == 1 else f"{len(differ):,} rows"
-            lines.append(f"Reviewers differ on {count}: {rows}{more} (from 1 on).")
+            lines.append(f"Reviewers differ on {count}: {rows}{more} (counted from 1).")
         return lines
 
     def to_json(self, *, recall: float = 0.9) -> dict[str, Any]:

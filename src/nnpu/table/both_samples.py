@@ -122,8 +122,8 @@ def prior_of_the_rest(prior: Any, taken: int, n_u: int) -> Any:
     rest = tuple(round((float(end) * n_u - taken) / (n_u - taken), 12) for end in ends)
     if rest[-1] <= 0:
         raise InputError(
-            f"{taken:,} of the {n_u:,} unlabelled rows are labelled positives, more than the "
-            f"prior allows ({ends[-1]:g}): give a larger one, or take these rows out."
+            f"{taken:,} of the {n_u:,} unlabelled rows are labelled positives, more than the prior "
+            f"allows ({ends[-1]:g}): give a larger one, or remove these rows."
         )
     rest = tuple(max(end, 0.0) for end in rest)
     return rest if isinstance(prior, tuple) else rest[0]
@@ -179,9 +179,9 @@ def hint_at_one_sample(plan: ColumnPlan, batch: Batch, codes: NDArray[np.int8]) 
     if mannwhitneyu(p, u).pvalue < _CHANCE:
         return
     warnings.warn(
-        f"The ids ({plan.id_name!r}) of labelled and unlabelled rows are of one list: the labelled "
-        "ones fill its gaps. If all rows are one sample, of which some positives got a label: "
-        "sampling='one-sample' (--sampling one-sample).",
+        f"The ids ({plan.id_name!r}) of labelled and unlabelled rows come from one list: the "
+        "labelled ones fill its gaps. If all rows are one sample, of which some positives got a "
+        "label: sampling='one-sample' (--sampling one-sample).",
         UserWarning,
         stacklevel=3,
     )

@@ -59,9 +59,9 @@ def leaking_columns(
     ids = id_numbers(plan, batch)
     if sampling == "one-sample" and ids is not None and leaks(ids[:, None], codes).size:
         warnings.warn(
-            f"Labelled and unlabelled rows differ in the range of their ids ({plan.id_name!r}). If "
-            "the labelled rows were collected separately, this is no single sample: "
-            "--sampling two-sample.",
+            f"Labelled and unlabelled rows differ in the range of their ids ({plan.id_name!r}). "
+            "If the labelled rows were collected separately, these are two samples: --sampling "
+            "two-sample.",
             UserWarning,
             stacklevel=3,
         )
@@ -76,9 +76,9 @@ def leaking_columns(
     if names:
         shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
         warnings.warn(
-            f"{shown}: such a column alone all but tells labelled from unlabelled rows. If it was "
-            f"filled in with the label or after it, exclude it (--drop {names[0]}) and fit again: "
-            "the model learns who was labelled and not who is positive.",
+            f"{shown}: such a column alone almost separates labelled from unlabelled rows. If it "
+            f"was filled in with the label or after it, exclude it (--drop {names[0]}) and fit "
+            "again: with it the model learns who was labelled, not who is positive.",
             UserWarning,
             stacklevel=3,
         )

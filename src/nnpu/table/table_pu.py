@@ -475,7 +475,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         >>> import pyarrow as pa
         >>> table = pa.table({"age": [31, 45, 52], "town": ["Ulm", "Bonn", "Ulm"]})
         >>> [f"{column.name}: {column.told()}" for column in TablePU().plan_columns(table).columns]
-        ['age: number', 'town: 1 category, rarer ones together']
+        ['age: number', 'town: 1 category, rare ones merged']
         """
         job: TablePU = clone(self).set_params(verbose=0)  # this one stays as it is
         unused: dict[str, str] = {}
@@ -965,7 +965,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         if len(rows) == batch.n_rows:
             return batch, codes
         copies = batch.n_rows - len(rows)
-        self._say(f"{copies:,} of {batch.n_rows:,} rows repeat another row and are left out.")
+        self._say(f"{copies:,} of {batch.n_rows:,} rows repeat another row and are dropped.")
         return replace(batch.take(rows), numbers=rows), codes[rows]
 
     def _apart(self, batch: Batch, codes: NDArray[np.int8]) -> tuple[Batch, NDArray[np.int8]]:
@@ -982,8 +982,9 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         self._taken_out = len(twins), int((codes == 0).sum())
         warnings.warn(
             f"{len(twins):,} of the {(codes == 0).sum():,} unlabelled rows are labelled positives "
-            "too and are taken out of them. If the positives were drawn from the unlabelled rows, "
-            "this is one sample: mark them in a label column and use sampling='one-sample'.",
+            "too and are no longer counted as unlabelled. If the positives were drawn from the "
+            "unlabelled rows, this is one sample: mark them in a label column and use "
+            "sampling='one-sample'.",
             UserWarning,
             stacklevel=3,
         )

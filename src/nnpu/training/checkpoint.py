@@ -108,7 +108,7 @@ class CheckpointFolder:
         if not self.path.is_dir():
             raise InputError(
                 f"{self.path} was removed while the run was writing its checkpoints there. Start "
-                "again; the run begins anew."
+                "it again; it begins from scratch."
             )
         tensors: dict[str, Tensor] = {}
         text = _canonical(_flat(state, tensors))
@@ -130,7 +130,7 @@ class CheckpointFolder:
         if numbers:
             raise InputError(
                 f"No checkpoint in {self.path} is readable any more: their checksums are wrong. "
-                "Remove the folder to start anew."
+                "Remove the folder to start from scratch."
             )
         return None
 

@@ -239,7 +239,9 @@ class EnsemblePU(BasePUClassifier):
         self.categories_ = find_categories(self.categories, self.levels_, X.shape[1], _OWNER)
         n_dense = self._n_dense(X)
         if any(i >= n_dense for i in self.categories_):
-            raise InputError("A sparse matrix has no category columns; one-hot columns do as well.")
+            raise InputError(
+                "A sparse matrix has no category columns: use one-hot columns instead."
+            )
         self.columns_ = fit_columns(X, self.categories_, _OWNER, n_dense)
         used = np.flatnonzero((codes >= 0) | (self.sampling == "one-sample"))
         x, words = self.columns_.parts(X if len(used) == len(codes) else X[used], n_dense)
@@ -272,7 +274,7 @@ class EnsemblePU(BasePUClassifier):
         task, folds, trials = self._work
         trials.append(trial := try_member(MEMBERS[name], task, folds))
         if trial.reason:
-            words = f"The member {name!r} of {_OWNER} is left out: it {trial.reason}."
+            words = f"The member {name!r} of {_OWNER} is not used: it {trial.reason}."
             warnings.warn(words, UserWarning, stacklevel=2)
         found = trial.reason or f"AUC of P against U {trial.auc or 0:.3f}"
         self._say(f"{name}: {found}, {trial.seconds:.1f} s out of fold")
@@ -458,7 +460,8 @@ class EnsemblePU(BasePUClassifier):
         if p_against_u(log_odds, s) <= 0.5:
             warnings.warn(
                 "Out of fold, labelled rows score no higher than unlabelled ones: nothing was "
-                "learned that holds for new rows. Too few positives, or columns that do not tell.",
+                "learned that holds for new rows. There are too few positives, or the columns do "
+                "not tell the classes apart.",
                 UserWarning,
                 stacklevel=2,
             )

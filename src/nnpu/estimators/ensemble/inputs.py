@@ -65,7 +65,7 @@ def frame_levels(X: Any) -> Levels:
         if len(found) > MOST_CODES:
             raise InputError(
                 f"The column {str(X.columns[i])!r} has {len(found):,} different values, more than "
-                f"{MOST_CODES:,}: leave it out or make it numbers."
+                f"{MOST_CODES:,}: exclude it or turn it into numbers."
             )
         levels[i] = found
     return levels

@@ -107,7 +107,7 @@ def make_folds(
     held_out = np.sort(np.concatenate([np.zeros(0, np.intp), *(b for _, b in parts)]))
     if not 0 < s[held_out].sum() < len(held_out):
         raise InputError(
-            "EnsemblePU needs different rows, labelled and unlabelled: too many are equal."
+            "EnsemblePU needs labelled and unlabelled rows that differ: too many are equal."
         )
     return Folds(parts, held_out)
 

@@ -340,4 +340,4 @@ def _with_units(values: Any) -> str:
     if pc.mean(unit).as_py() < 1 - TOLERATED:
         return ""
     cell = values.filter(unit)[0].as_py()[:40]
-    return f"taken for words: more than digits stands in the cells, as in {cell!r}"
+    return f"taken for words: cells hold more than digits, such as {cell!r}"

@@ -200,8 +200,8 @@ def _named(values: list[str], wanted: str, name: str, source: str) -> str:
             return value
     listed = ", ".join(repr(value) for value in values[:5]) + (", ..." if len(values) > 5 else "")
     raise InputError(
-        f"{source}: no cell of the label column {name!r} is {wanted!r}, the positive that was "
-        f"named; it holds {listed or 'nothing'}."
+        f"{source}: no cell of the label column {name!r} is {wanted!r}, the word given for "
+        f"positives; it holds {listed or 'nothing'}."
     )
 
 
