@@ -67,7 +67,7 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelLaw:
-    """How labels are given in the world, as far as genuine problems show.
+    """How labels are given in practice, as measured on genuine problems.
 
     Attributes
     ----------
@@ -217,8 +217,8 @@ class HiddenPositives:
     share : Estimate
         The share of positives among the unlabelled rows.
     precision : Estimate
-        The share of positives among the unlabelled rows that are predicted positive; NaN if there
-        are none.
+        The share of positives among the unlabelled rows that are predicted positive; NaN if no
+        row is.
     recall : Estimate
         The share of the hidden positives that is predicted positive.
     auc : Estimate
@@ -319,7 +319,7 @@ class Hidden(HiddenPositives):
 
 
 class Answers(NamedTuple):
-    """What a person said of some unlabelled rows that were drawn with known chances.
+    """A person's answers to unlabelled rows that were drawn with known chances.
 
     Attributes
     ----------
@@ -483,7 +483,7 @@ def hidden_positives(
     Parameters
     ----------
     s : ndarray of shape (n,)
-        PU labels: 1, 0, −1. Known negatives are no part of it.
+        PU labels: 1, 0, −1. Known negatives are not part of it.
     scores : ndarray of shape (n,)
         By a model that was not fitted to these rows.
     cut : float

@@ -58,7 +58,7 @@ _TRIES = 100
 
 
 def check_target(folder: str | os.PathLike[str]) -> Path:
-    """Return where a model folder is written, links resolved; an error if that would cost anything.
+    """Return where a model folder is written, links resolved; an error if that would lose anything.
 
     The folder may be absent, empty, or a model folder with nothing else in it.
 

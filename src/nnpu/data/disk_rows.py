@@ -73,7 +73,7 @@ def check_parquet(path: str | os.PathLike[str]) -> list[Path]:
     Raises
     ------
     InputError
-        If a file is no Parquet, or lacks a column, or has one more or one of another type.
+        If a file is not Parquet, lacks a column, or has an extra one or one of another type.
     """
     files = parquet_files(path)
     _same_columns(files, [_read_footer(file) for file in files])
@@ -276,7 +276,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
             yield file
     except InputError:
         raise
-    except Exception as error:  # of Arrow, of the system, of names that are no text
+    except Exception as error:  # of Arrow, of the system, of names that are not text
         raise InputError(f"{path} is not a Parquet file, or is damaged ({error}).") from error
 
 
@@ -403,7 +403,7 @@ def read_csr(folder: str | os.PathLike[str]) -> Any:
     Raises
     ------
     InputError
-        If the folder is no such table, or its parts do not fit together.
+        If the folder is not such a table, or its parts do not fit together.
     """
     source = Path(folder)
     try:

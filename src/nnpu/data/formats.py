@@ -147,7 +147,7 @@ def read_arrow(source: Path) -> Any:
 
 
 def read_excel(source: Path, sheet: str | None = None) -> Any:
-    """Return a sheet of an Excel workbook, a blank row between others being a row.
+    """Return a sheet of an Excel workbook; a blank row between others counts as a row.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def _excel_rows(
         raise InputError(f"{source} is empty.")
     if not rows:
         raise InputError(f"{source} has no rows.")
-    places = sorted(set(header).union(*rows))  # columns without a name or a cell are no columns
+    places = sorted(set(header).union(*rows))  # columns without a name or a cell are ignored
     names = {place: str(header.get(place, "")) for place in places}
     check_unique(source, names.values())
     return names, rows, sum(not row for row in rows)

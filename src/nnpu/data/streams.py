@@ -42,7 +42,7 @@ TOLERATED = 0.05
 
 
 class Faults:
-    """Counts the cells of a file that hold something else than their column does.
+    """Counts the cells of a file that do not fit the kind of their column.
 
     Few are taken for missing, and many are an error. How many there are is known when all batches
     were read: the rule is one for the whole file.

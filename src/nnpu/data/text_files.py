@@ -368,7 +368,7 @@ _NOT_IN_CP1252 = b"\x81\x8d\x8f\x90\x9d"
 
 
 def check_encoding(encoding: str) -> str:
-    """Return the name of an encoding as Python has it; `ParameterError` if there is none."""
+    """Return Python's name of an encoding; `ParameterError` if it is unknown."""
     try:
         name = codecs.lookup(encoding).name
     except LookupError:

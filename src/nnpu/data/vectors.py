@@ -47,7 +47,7 @@ def as_array(x: Any) -> Any:
 
 
 def as_floats(values: Any, name: str, owner: str) -> NDArray[np.float64]:
-    """Return numbers in an array of any shape as float64, or say that they are none.
+    """Return numbers in an array of any shape as float64; `InputError` for anything else.
 
     >>> as_floats([["a"]], "scores", "pu_roc_auc")
     Traceback (most recent call last):

@@ -129,7 +129,7 @@ metrics.register_scorers()  # for scoring="pu_f1"
 
 
 class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """What all PU classifiers share. Not to be used itself.
+    """What all PU classifiers share. Use one of its subclasses.
 
     Attributes
     ----------
@@ -448,7 +448,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     def _restore(
         self, tensors: dict[str, NDArray[Any]], fitted: dict[str, Any], module: Any
     ) -> None:
-        """Take on what `_state` gave."""
+        """Restore what `_state` returned."""
         from nnpu.estimators.loading import restore_shared
 
         restore_shared(self, fitted)

@@ -197,11 +197,11 @@ class BiasedLabelPU(BasePUClassifier):
         return propensity_metrics(codes == 1, predictions, chance=chance).accuracy
 
     def calibrate(self, X: Any, y: Any) -> NoReturn:
-        """Refuse: it takes labels as random. Probabilities are those of EM."""
+        """Refuse: it assumes random labels. Probabilities are those of EM."""
         raise needs_random("calibrate", _OWNER)
 
     def _choose(self, scores: Any, codes: Any, *how: Any) -> NoReturn:
-        """Refuse: it takes labels as random. Set ``threshold_`` yourself."""
+        """Refuse: it assumes random labels. Set ``threshold_`` yourself."""
         raise needs_random("choose_threshold", _OWNER)
 
     def _check_parameters(self) -> None:
@@ -260,7 +260,7 @@ class BiasedLabelPU(BasePUClassifier):
         return estimate.value
 
     def _take_as_random(self, X: Any, s: NDArray[np.bool_], seed: int) -> float:
-        """Fit what `PUWrapper` would be, so that nothing is lost; return its prior."""
+        """Fit as `PUWrapper` would, and return its prior."""
         model = default_trees(seed) if self.estimator is None else self.estimator
         wrapper = PUWrapper(model, sampling="one-sample", random_state=self.random_state)
         self._wrapper = wrapper.fit(X, s.astype(int), groups=self._groups)

@@ -123,7 +123,7 @@ class Evaluation:
     prior_note : str
         Why the share of positives is not that of the training; else empty.
     images : object
-        The images that were judged, for a report; None if the rows are none.
+        The images that were judged, for a report; None if the rows are not images.
     drift : tuple of str
         How the rows differ from those of the training, a line for each column; `TablePU` notes it.
     cells : mapping of str to (int, int or None)

@@ -701,7 +701,7 @@ class ImagePU(BasePUClassifier):
 
 
 def _stored_format(stored: Any) -> ImageFormat:
-    """Return the format of a model folder if it can be one."""
+    """Return the format of a model folder if it is valid."""
     found = ImageFormat(**stored)
     for name in ("channels", "height", "width"):
         check_count(name, getattr(found, name), "the model folder")

@@ -299,7 +299,7 @@ def over_level(log_odds: Floats, level: float) -> Floats:
 
 
 def needs_random(name: str, owner: str) -> InputError:
-    """Return the error of a method that takes labels as random."""
+    """Return the error of a method that assumes random labels."""
     return InputError(
         f"{name} assumes that labels were given at random among the positives, which {owner} does "
         "not. Its probabilities are those of EM; set threshold_ to cut elsewhere."

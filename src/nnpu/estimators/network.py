@@ -81,7 +81,7 @@ class PUClassifier(BasePUClassifier):
     module : torch.nn.Module, callable or None, default=None
         The network, with output of shape (n,) or (n, 1). An instance is copied and trained from
         the weights it has; a callable is called, with the number of features if it needs an
-        argument. None is `nnpu.models.TabularNet`, which standardises the features itself; a
+        argument. None means `nnpu.models.TabularNet`, which standardises the features itself; a
         module of one's own gets them as they are, as float32.
     risk : str or Risk, default="nnpu"
         What is minimised; see `nnpu.PULoss`.
@@ -113,7 +113,7 @@ class PUClassifier(BasePUClassifier):
         1 shows progress.
     training : Training or None, default=None
         Schedule, averaging, validation, early stopping, checkpoints; see
-        `nnpu.training.Training`. None is `DEFAULT_TRAINING`: a cosine schedule after a warm-up
+        `nnpu.training.Training`. None means `DEFAULT_TRAINING`: a cosine schedule after a warm-up
         of a fifth of the steps under the logistic loss. Rows set aside for validation also
         calibrate the probabilities, which near one half may then disagree with `predict`.
 
@@ -254,7 +254,7 @@ class PUClassifier(BasePUClassifier):
         return module.to(find_device(self.device))
 
     def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
-        """Train; a network that collapsed is trained again, and what came of it is said."""
+        """Train; a network that collapsed is trained again, with a warning about the outcome."""
         sample = TrainingSample(as_rows(X), torch.from_numpy(codes))
         options = self.training or DEFAULT_TRAINING
         self._train(sample, seed, self.lr, options)
@@ -559,7 +559,7 @@ def feature_scale(rows: Rows) -> tuple[Tensor, Tensor]:
     if not centred:
         mean = torch.zeros_like(mean)
     variance = (square - mean**2).clamp(min=0)
-    # Less than the rounding error of the two moments is no variance at all.
+    # A variance below the rounding error of the two moments counts as zero.
     scale = torch.where(variance > 1e-12 * square, variance.sqrt(), 1.0)
     return mean.float(), scale.float()
 

@@ -1,4 +1,4 @@
-"""`estimate_prior`: one interface to every method, and what may be believed of the answer.
+"""`estimate_prior`: one interface to every method, and how far to trust the answer.
 
 `PriorEstimate` holds the share, its interval, what was assumed, and how it is stored.
 """
@@ -273,8 +273,8 @@ def estimate_prior(
         fitted to these rows. Of more than 20,000 rows in a sample, 20,000 drawn at random are
         used.
     method : str, default="auto"
-        "auto" expects negatives that look like positives: U is P plus negatives whose scores are
-        spread like a bell; fewer are expected to in text and images. The others estimate the
+        "auto" expects negatives that look like positives: U is P plus negatives whose scores
+        are bell-shaped; in text and images fewer of them are expected to. The others estimate the
         largest mixture proportion, which is the share if no negative looks like a positive, and an
         upper bound if some do: "bbe" (best bin estimation, Garg et al., 2021), "dedpul" (Ivanov,
         2020), "elkan_noto" (2008), "km" (KM2, Ramaswamy et al., 2016) and "pen_l1" (du Plessis et

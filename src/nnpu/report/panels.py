@@ -150,7 +150,7 @@ def metric_curves(rows: Rows, x: ArrayLike) -> list[Curve]:
 
 
 def no_row_flagged(row: Mapping[str, float]) -> bool:
-    """Return whether a threshold flags nothing, so that there is no precision."""
+    """Return whether a threshold flags nothing, which leaves precision undefined."""
     return row["flagged"] == 0 and row["recall"] == 0
 
 

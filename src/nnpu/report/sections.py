@@ -358,7 +358,7 @@ def scores_section(rows: Sequence[Mapping[str, float]]) -> Section:
 def prior_section(
     message: str, panel: Panel | None = None, scenarios: Markup | None = None
 ) -> Section:
-    """Return what is known about the prior, and what hangs on it.
+    """Return what is known about the prior, and what depends on it.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ def calibration_section(
 
 
 def labels_section(message: str, suspects: Sequence[str] = ()) -> Section:
-    """Return what is known of who was labelled.
+    """Return what is known about who was labelled.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ def parse_purpose(text: str) -> Purpose:
 
 
 def parse_recall(text: str | None) -> float | None:
-    """Return the recall of a certificate that is wanted; None if none is.
+    """Return the recall that a certificate is to show; None without one.
 
     >>> parse_recall("recall=.9")
     0.9

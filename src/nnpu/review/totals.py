@@ -206,7 +206,7 @@ def _round(
 ) -> _Round:
     prediction = np.where(np.isnan(before), p, before)
     excluded = drawn.excluded
-    # A row that this draw could not take is no part of its chance: any answer to it may be used.
+    # A row that this draw could not take has no part in its chance: any answer to it may be used.
     prediction[excluded] = np.where(
         np.isnan(everything[excluded]), p[excluded], everything[excluded]
     )

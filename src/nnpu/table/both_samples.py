@@ -37,7 +37,7 @@ _FEWEST = 20  # labelled rows: fewer may lie anywhere by chance
 _CHANCE = 0.05  # p-value above which two ranges of ids look the same
 _CONTIGUOUS = 0.9  # of the numbers between the least and the greatest id, that are there
 _MANY_TWINS = 0.5  # of the labelled rows: some equal rows are in any table
-_SEVERAL = 3.0  # times as many equal rows as within the unlabelled ones are no chance
+_SEVERAL = 3.0  # times as many equal rows as within the unlabelled ones are not chance
 
 
 def in_both(
@@ -188,7 +188,7 @@ def hint_at_one_sample(plan: ColumnPlan, batch: Batch, codes: NDArray[np.int8]) 
 
 
 def id_numbers(plan: ColumnPlan, batch: Batch) -> NDArray[np.float64] | None:
-    """Return the ids as numbers; None if there are none, or they are no numbers.
+    """Return the ids as numbers; None without ids, or if they are not numbers.
 
     Parameters
     ----------

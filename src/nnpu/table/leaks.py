@@ -36,10 +36,10 @@ _ENOUGH = 20_000  # rows of P, and of U, that are looked at
 def leaking_columns(
     plan: ColumnPlan, features: Any, codes: NDArray[np.int8], batch: Batch, sampling: str
 ) -> list[str]:
-    """Return the columns that nearly tell labelled from unlabelled rows alone, and warn of them.
+    """Return the columns that alone almost separate labelled from unlabelled rows; warn of them.
 
-    Numbers in the id column that do so are no leak, since ids are no feature. But they may mean
-    that a single sample is none, which is a warning of its own.
+    Ids that do so are not a leak, since the id column is not a feature. But these look like two
+    samples, which has a warning of its own.
 
     Parameters
     ----------

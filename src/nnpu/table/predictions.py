@@ -274,7 +274,7 @@ def write_top(
     model, data, out, escape_formulas
         As in `write_predictions`.
     n : int
-        How many rows. Rows with a label, if the file has that column, are no part of the list.
+        How many rows. Rows with a label, if the file has that column, are not in the list.
     """
     import pyarrow as pa
 

@@ -109,7 +109,7 @@ def fit_to_folder(
     command: str = "",
     config: str = "",
 ) -> dict[str, Any]:
-    """Fit, save the model, then write its report; a page that fails does not cost the model.
+    """Fit, save the model, then write its report; if the page fails, the model stays.
 
     Parameters
     ----------

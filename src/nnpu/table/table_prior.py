@@ -169,7 +169,7 @@ def check_labels(
     sampling: str,
     seed: int,
 ) -> ScarTest | None:
-    """Run `nnpu.scar_test` on labelled and unlabelled rows; None for what is no matrix.
+    """Run `nnpu.scar_test` on labelled and unlabelled rows; None if they are not a matrix.
 
     Parameters
     ----------

@@ -124,9 +124,9 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         that is filled only in labelled or only in unlabelled rows.
     groups : str, optional
         A column such as patient or site: rows of one value are set aside together and are never
-        in two folds. It is no feature.
+        in two folds. It is not a feature.
     time : str, optional
-        A column that orders the rows: the latest are set aside. It is no feature.
+        A column that orders the rows: the latest are set aside. It is not a feature.
     holdout : float, default=0.2
         The share of the rows that is set aside to judge the model, where one is: in tables of more
         than 30,000 rows, with `time`, and for networks. Others are judged by all of their rows,
@@ -1005,7 +1005,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
     def _groups(
         self, batch: Batch, codes: NDArray[np.int8]
     ) -> tuple[NDArray[np.intp] | None, dict[str, str]]:
-        """Return what keeps rows together, and the columns that are no features, with reasons."""
+        """Return what keeps rows together, and the columns that are not features, with reasons."""
         for name in self.keep:
             find_column(name, batch.names, batch.source)
         groups, self.groups_ = group_numbers(batch, self.groups), self.groups

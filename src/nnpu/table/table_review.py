@@ -136,7 +136,7 @@ class Findings:
     notes: list[str]
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as plain values; a figure that there is none of is None."""
+        """Return everything as plain values; undefined figures are None."""
         plain: dict[str, Any] = _without_nan(asdict(self))
         return plain
 
@@ -715,7 +715,7 @@ def _out_of_fold(model: TablePU, batch: Batch, codes: NDArray[np.int8]) -> NDArr
 
 
 def _quick(model: TablePU) -> dict[str, Any]:
-    """Return the parameters of a model that only scores: the prior is known, nothing is said."""
+    """Return the parameters of a model that only scores: with the known prior, and silent."""
     wanted = {"prior": model.prior_, "verbose": 0, "n_folds": _FOLDS}
     known = model.classifier_.get_params(deep=False)
     return {name: value for name, value in wanted.items() if name in known}

@@ -542,7 +542,7 @@ class _Keeper:
 class _Interrupts:
     """Holds an interruption by the keyboard back until a step is complete.
 
-    A state in the middle of a step is none to go on from. A second Ctrl-C does not wait.
+    A run cannot resume from the middle of a step. A second Ctrl-C does not wait.
     """
 
     def __enter__(self) -> _Interrupts:

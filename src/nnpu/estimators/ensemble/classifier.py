@@ -93,7 +93,7 @@ class EnsemblePU(BasePUClassifier):
     random_state : int, RandomState or None, default=None
         Decides folds and members: the same seed on the same machine gives the same bits.
     n_jobs : int or None, default=None
-        Threads of the trees; None is one for each processor that is free. Results do not depend
+        Threads of the trees; None means one for each processor that is free. Results do not depend
         on it.
     verbose : int, default=0
         1 shows what is being fitted, on a line that changes; 2 prints a line per member.
@@ -167,7 +167,7 @@ class EnsemblePU(BasePUClassifier):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, *, groups: Any = None, answers: KnownRows | None = None) -> Self:
-        """Fit from labelled positives and unlabelled rows, and from what a person said of some.
+        """Fit from labelled positives and unlabelled rows, and from a person's answers to some.
 
         Parameters
         ----------
@@ -305,7 +305,7 @@ class EnsemblePU(BasePUClassifier):
             return super()._prior_samples(X, codes, seed)
         _, folds, trials = self._work
         used = codes if self.sampling == "one-sample" else codes[codes >= 0]
-        kept = used[folds.held_out]  # known negatives are no part of U
+        kept = used[folds.held_out]  # known negatives are not part of U
         usable = [t.scores for t in trials if not t.reason]
         if not usable:
             raise InputError("No member tells labelled from unlabelled rows: give the prior.")

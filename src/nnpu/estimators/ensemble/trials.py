@@ -40,7 +40,7 @@ class Folds:
 
 @dataclass
 class Trial:
-    """What became of a member out of fold.
+    """How a member did out of fold.
 
     ``scores`` are those of the held-out rows under the best setting, ``auc`` theirs of P against U;
     ``reason`` says why a member is left out, and is empty for one that is not. ``every`` and

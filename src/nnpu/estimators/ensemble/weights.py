@@ -1,4 +1,4 @@
-"""What scores mean, how much each member counts and where all are cut: from scores out of fold.
+"""Calibration and weights of the members, and the cut, from out-of-fold scores.
 
 Answers of a review change weights, prior and probabilities.
 """
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 _LEAST_SLOPE = 0.1  # of a calibration, for scores with standard deviation 1
-_LEAST = 0.05  # a smaller weight is none: it would cost time and change nothing
+_LEAST = 0.05  # a smaller weight becomes 0: it would cost time and change nothing
 _DRAWN = 1.0  # / n_p: the strength with which evidence is drawn to adding up
 _SHRINK = 200  # positives at which the data and the equal weights count the same
 

@@ -211,7 +211,7 @@ def _are_some(found: NDArray[np.float64], probe: Any) -> bool:
 def _special_digits(
     name: str, text: Any, values: Any, places: NDArray[np.intp], training: Any
 ) -> Column | None:
-    """Return what digits are that are no number: dates, codes, ids; None if they may be one."""
+    """Return what digits are if not numbers: dates, codes, ids; None if they may be numbers."""
     import pyarrow.compute as pc
 
     digits = np.asarray(pc.match_substring_regex(values, r"^\d+$"), dtype=bool)

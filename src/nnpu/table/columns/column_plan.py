@@ -272,7 +272,7 @@ def _is_words(column: Any) -> bool:
 
 
 def _plain(column: Column) -> dict[str, Any]:
-    """Return a column as plain values; what is as by default is left out."""
+    """Return a column as plain values; defaults are omitted."""
     values = {field.name: getattr(column, field.name) for field in dataclasses.fields(column)}
     optional = {
         field.name
@@ -310,7 +310,7 @@ def fit_columns(
     drop : sequence of str
         Columns to exclude.
     used : mapping of str to str, optional
-        More columns that are no features, each with the reason that is given for it.
+        More columns to exclude, each with its reason.
     images : str, optional
         A column of image files, which is then all that is learned from.
     words : bool, default=False

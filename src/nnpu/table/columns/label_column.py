@@ -1,6 +1,6 @@
 """The label column: which cells say that a row is a known positive.
 
-Labels may be words; then one of them is the positive, and it is said which.
+Labels may be words; then one of them is taken as the positive, and a line says which.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ def _warn_unlabelled(values: list[str], codes: list[int | None], source: str, na
 def _warn_of_several(
     values: list[str], codes: list[int | None], word: str, source: str, name: str
 ) -> None:
-    """Say so if several words that are no such thing count as unlabelled."""
+    """Warn if several words count as unlabelled that do not say so."""
     rest = [
         value
         for value, code in zip(values, codes, strict=True)
