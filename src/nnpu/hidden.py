@@ -47,11 +47,11 @@ _DRAWS = 2_000  # of the law: the ends of a range are then stable to about .01
 _GRID = 240  # cuts at which curves are kept; geometric, since the first rows matter most
 _Z = 1.6448536269514722  # the 95 % quantile of a normal distribution
 _WIDEST, _MOST = 0.25, 3.0  # an identified share: width of its range, ratio of the ends
-_TINY = 1e-6
+_TINY = 1e-6  # shares stay this far from 0 and 1, where odds are infinite
 _LEFT = 0.05  # of the law inside of the limits that a user gave; with less it says nothing
 _SEEN = 2.0  # standard deviations of the share: further off no genuine problem tells of λ
-_FEW = 5  # answers that a figure needs to be theirs
-_RESAMPLED = 400  # samples of the answers that give an AUC its interval
+_FEW = 5  # answers that a figure needs; with fewer the model's estimate stays
+_RESAMPLED = 400  # bootstrap samples of the answers, for the range of an AUC
 #: What is left out at each end of a range. A range of more than .88 says nothing: its tails are
 #: cut a little more, which costs nothing in how often ranges hold (``docs/genuine.md``).
 _TAILS, _WIDE = (0.05, 0.06, 0.07, 0.08, 0.1), 0.88

@@ -52,9 +52,9 @@ NOTES = (REPORT, RUN, LOG)  # for people; loading does not read them
 FILES = (WEIGHTS, CONFIG, SUMS, *NOTES)
 
 _MARK = b'"format": "nnpu-model"'  # near the top of our configuration
-_HEAD = 4096  # bytes
+_HEAD = 4096  # bytes of the file in which the mark is looked for
 _OVERTAKEN = {errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST}  # another process renamed first
-_TRIES = 100
+_TRIES = 100  # renames that other processes may overtake; then something else is wrong
 
 
 def check_target(folder: str | os.PathLike[str]) -> Path:

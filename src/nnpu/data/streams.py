@@ -37,7 +37,8 @@ __all__ = [
     "stream_rows",
 ]
 
-#: The share of the cells of a column that may hold something else and count as missing.
+#: The share of a column's cells that may be unreadable and count as missing: slips of the pen. With
+#: more, the column is not what it was in the fit, and the file is refused.
 TOLERATED = 0.05
 
 

@@ -55,9 +55,9 @@ __all__ = [
 ]
 
 _OWNER = "BiasedLabelPU"
-_FOLDS = 3
+_FOLDS = 3  # for the log-odds out of fold, in every round of EM
 _ROUNDS = 5  # of EM; more change little
-_CERTAIN = 1e-6
+_CERTAIN = 1e-6  # probabilities stay this far from 0 and 1, where log-odds are infinite
 
 
 class BiasedLabelPU(BasePUClassifier):

@@ -282,7 +282,7 @@ def _date_column(X: Any) -> str | None:
     return None
 
 
-_SAMPLE = 10_000  # rows that are looked at
+_SAMPLE = 10_000  # rows that show whether float32 can hold a column
 _LOST = 1e-4  # of a column's spread that the rounding to float32 may take
 
 

@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 
 _RIDGE = 1.0  # on coefficients of standardised columns, beside a sum over rows
 _PIN = 20.0  # times n: how firmly the mean of f is held at the prior
-_STEPS = 300
+_STEPS = 300  # of L-BFGS, at most
 _FAR = 4.0  # standard deviations beyond which a value counts no more
 _FEW = 500  # labelled rows that are never cut to fewer
 _TOP, _DESCENT = 0.8, 4  # the share at which the descent begins, and its steps

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["PlainList", "compare_lists", "plain_scores"]
 
 _FIRST = 100  # rows of the lists that are compared
-_SHOWN = 10  # rows that only one list has, fewer do not show a kind of rows
+_SHOWN = 10  # rows that only one list has; fewer do not show in which columns they differ
 _Z90 = 1.6448536269514722
 
 

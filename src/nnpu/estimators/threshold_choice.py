@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 #: Scores are single precision: equal rows of two batches may differ by this much of their size.
-_ROUNDING = 1e-6
+_ROUNDING = 1e-6  # of the largest score: scores closer than that differ by float32's rounding
 
 Classifier = TypeVar("Classifier", bound="BasePUClassifier")
 

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 __all__ = ["Verdict", "verdict"]
 
 _NOT_JUDGED = "Nothing is known about its quality: no rows could be used to judge it."
-_ANSWERS, _LIST = 30, 200  # a short review, and the list that it is of
-_FEW = 10  # flagged rows below which the list is the answer
-_HALF = 15  # percentage points by which its answer is known, either way
+_ANSWERS, _LIST = 30, 200  # answers of a short review, and the rows that they are drawn from
+_FEW = 10  # flagged rows; with fewer the advice is to work down the list
+_HALF = 15  # percentage points, at most: 1.645 √(0.25 / 30), half a 90 % range of a share
 
 
 class Verdict(NamedTuple):

@@ -41,11 +41,11 @@ __all__ = [
     "scar_check",
 ]
 
-_CAP = 5.0  # no row counts for more than this many mean rows
+_CAP = 5.0  # times the mean weight, at most: no single answer decides the fit
 _EDGE = 1e-3  # probabilities are kept this far from 0 and 1 on the logit scale
 _FAR = float(logit(1 - _EDGE))  # the same for log-odds
-_SLOPE_ROWS = 10.0  # how many answers the slope 1 counts for
-_SHIFT_ROWS = 1.0  # how many answers the shift 0 counts for
+_SLOPE_ROWS = 10.0  # weight, in answers, of the penalty that draws the slope to 1
+_SHIFT_ROWS = 1.0  # the same for the shift, drawn to 0
 
 
 class KnownRows(NamedTuple):

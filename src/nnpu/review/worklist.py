@@ -51,7 +51,7 @@ _LOCK = ".nnpu-tmp-review.lock"
 _FORMAT = "nnpu-review"
 
 # Chosen by benchmarks/down_the_list.py on the genuine problems.
-_WEAK = 0.3  # what a row that nobody looked at counts as a negative
+_WEAK = 0.3  # weight, as a negative, of a row that nobody looked at: most are negative
 _WORDS, _NUMBERS = 1.0, 0.3  # weight of the regression on sparse rows, and on dense ones
 _TAUGHT, _HALF = 1.5, 50  # weight of the answers alone, half of it after this many
 _RIDGE, _RIDGE_NEAR = 3.0, 1.0  # of the answers alone: on sparse rows, and on dense ones

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["column_owners", "leaking_columns", "leaks", "one_sided_fillings"]
 
-_OF_P = 0.5  # of P that a region must hold
-_OF_U = 0.02  # of U that it may hold, relative to P
+_OF_P = 0.5  # share of P that a region must hold to be a leak
+_OF_U = 0.02  # share of U that it may hold, as a share of P's
 _FEWEST = 20  # labelled or unlabelled rows: fewer may agree in a column by chance
 _CHANCE = 1e-6  # that the fillings of a column fall on one side by accident
 _ENOUGH = 20_000  # rows of P, and of U, that are looked at

@@ -122,7 +122,7 @@ def in_the_world(found: TablePrior) -> str:
     >>> from nnpu.prior import PriorEstimate
     >>> estimate = PriorEstimate(0.3, 0.2, 0.4, "auto", True, "", "one-sample", 0.4)
     >>> in_the_world(TablePrior(0.3, estimate, 20, 80, 100))[:52]
-    'Labels are seldom given at random. As far as genuine'
+    'Labels are seldom given at random. Allowing for what'
     """
     share = typical_share(_known(found))
     low, high = (round(end * found.unlabelled) for end in (share.low, share.high))

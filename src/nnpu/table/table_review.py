@@ -59,7 +59,7 @@ __all__ = [
     "write_rows",
 ]
 
-_FOLDS = 3
+_FOLDS = 3  # in which rows of the fit are scored again: each costs a fit
 _ROWS, _ROWS_OF_LIST = 100, 30  # to draw, unless somebody says how many
 _LONGEST_CELL = 20_000  # characters
 _FINE = 0.02  # a prior that is known this well changes few decisions

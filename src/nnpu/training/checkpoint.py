@@ -56,8 +56,8 @@ __all__ = [
     "run_identity",
 ]
 
-_KEPT = 2
-_DIGITS = 10
+_KEPT = 2  # checkpoints: if the newest is damaged, a run resumes from the one before
+_DIGITS = 10  # of a checkpoint's number, padded: names sort as numbers do
 _SUFFIXES = (".json", ".safetensors")
 _OLD_LOCK = "lock"  # version 0.1.0 kept its lock in the folder
 
