@@ -206,7 +206,7 @@ def change(**cells):
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (change(id="case-none"), "1 ids are not in the data, such as 'case-none'"),
+        (change(id="case-none"), "ids that are not in the data: 1, such as 'case-none'"),
         (change(answer="maybe"), r"line 4: the answer 'maybe' is not understood"),
         (change(chance="0.9"), "column chance was changed"),
         (change(chance="much"), "must stay as they were"),

@@ -860,7 +860,7 @@ def test_answers_to_a_list_speak_of_that_list_alone(
     capsys.readouterr()
     assert run("review", *where, *options, sheet) == 2
     error = capsys.readouterr().err
-    assert words in error or "ids are not in the data" in error
+    assert words in error or "ids that are not in the data" in error
 
 
 def test_answers_to_a_list_are_no_audit_of_the_table(files, truth_of, table, tmp_path):

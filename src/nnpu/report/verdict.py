@@ -156,11 +156,10 @@ def _warning(found: Evaluation, commands: bool) -> str:
     known = f"The share of positives among the unlabelled rows is not known: {low} to {high}. "
     if not commands:
         return known + (
-            "To narrow it, give the share of positives if you know it (prior, a range will do), or "
-            "have a person answer some rows that were drawn at random (nnpu.review)."
+            "To narrow it, give the share if you know it, or a range (prior), or have a person "
+            "answer some rows that were drawn at random (nnpu.review)."
         )
     return known + (
-        "To narrow it, give the share of positives if you know it (--prior, a range will do), or "
-        "the share of them that is labelled (--labelled), or have a person answer some rows "
-        "(nnpu review)."
+        "To narrow it, give the share if you know it, or a range (--prior), or the share of the "
+        "positives that is labelled (--labelled), or have a person answer some rows (nnpu review)."
     )

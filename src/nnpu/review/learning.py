@@ -451,5 +451,5 @@ def _message(labelled: float, others: float, pvalue: float) -> str:
     kind = "easier" if labelled > others else "harder"
     return (
         f"Labelled positives are {kind} cases than the others (p = {pvalue:.2g}; {means}): do not "
-        "trust PU estimates of prior, precision or recall; trust the audit."
+        "trust estimates of the share, precision or recall without answers; trust the review."
     )

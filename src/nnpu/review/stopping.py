@@ -174,7 +174,7 @@ class Certificate:
         return (
             f"Not yet certain that {share} of the positives are found: {self.found:,} found, at "
             f"most {self.left:,} left ({sure} confidence). At least {self.looks:,} more random "
-            "looks."
+            "looks are needed."
         )
 
 
