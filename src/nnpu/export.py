@@ -122,8 +122,8 @@ def to_onnx(
     onnx = need("onnx", extra="onnx", owner=_OWNER)
     if classifier._offset is not None:
         raise InputError(
-            "The classifier was fitted to columns that float32 cannot hold (time stamps, say), and "
-            "a graph takes float32. Subtract a number near them before fit."
+            "The classifier was fitted to columns that float32 cannot hold (time stamps, for "
+            "example), and a graph takes float32. Subtract a number near them before fit."
         )
     rows = _rows(classifier, X)
     if isinstance(classifier, BoostedPU | LinearPU | EnsemblePU):
@@ -587,6 +587,6 @@ def _check(model: Any, classifier: BasePUClassifier, rows: Any) -> None:
         )
         if not alike:
             raise InputError(
-                "The ONNX graph gives other scores than the module, so it is not written: does the "
-                "module treat rows differently by their number, or draw numbers when it scores?"
+                "The ONNX graph gives other scores than the module, so it is not written: does "
+                "the module depend on the number of rows, or draw random numbers when it scores?"
             )

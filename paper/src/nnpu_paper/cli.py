@@ -107,7 +107,7 @@ on a batch, uPU goes on; nnPU takes a step back along r, and stays close to zero
 @_seed_option
 @_json_option
 def demo(out: Path, epochs: int | None, seed: int, as_json: bool) -> None:
-    """Train PN, uPU and nnPU on handwritten digits and show what happens."""
+    """Train PN, uPU and nnPU on handwritten digits and compare them."""
     from nnpu.report import mean_and_spread, risk_panel, save_figure
     from nnpu_paper.experiments import DEMO
     from nnpu_paper.results import OutputFolder, write_results
@@ -289,8 +289,8 @@ def _figure_command(name: str) -> click.Command:
 
     @click.command(
         name,
-        help=f"{_FIGURES[name]}\n\nA run that was interrupted goes on with the same command: what "
-        "is finished stays.",
+        help=f"{_FIGURES[name]}\n\nThe same command resumes an interrupted run; finished parts "
+        "are kept.",
         short_help=_FIGURES[name],
     )
     @_out_option(_SHARED.get(name, name), "runs, tables, pictures and claims")

@@ -247,7 +247,7 @@ def _filled_rows(source: Path, sheet: Any) -> list[dict[int, Any]]:
         if blank > len(rows) + _MOST_GAPS:
             raise InputError(
                 f"{source}: {gap:,} rows before row {number:,} of sheet {sheet.title!r} are blank; "
-                "delete them, or what stands below them."
+                "delete them, or the cells below them."
             )
         rows += [{} for _ in range(gap)]
         rows.append(cells)

@@ -258,7 +258,7 @@ def as_numbers(X: Any, *, missing: bool, owner: str, dates: bool = False) -> Any
         row = np.argwhere(np.ma.getmaskarray(X))[0].tolist()
         raise InputError(
             f"X is a masked array, and {owner} takes no missing values: the cell {tuple(row)} is "
-            "masked. Fill it, with X.filled(0) say, or leave out the row."
+            "masked. Fill it, for example with X.filled(0), or remove the row."
         )
     return np.where(np.ma.getmaskarray(X), np.nan, X.data.astype(np.float64))
 

@@ -48,7 +48,7 @@ def fit_page(
         model.classifier_,
         found,
         title=title,
-        lead="What was learned from the table, and how far it can be trusted.",
+        lead="What was learned from the table, and how far to trust it.",
         learned=_learned(model),
         facts=facts,
         columns=_column_fates(model),

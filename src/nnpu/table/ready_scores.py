@@ -173,7 +173,7 @@ class ScorePU(BasePUClassifier):
             "The scores come from another model; the probabilities and the cut were fitted to "
             "them here."
         )
-        lead = "What the scores say of the unlabelled rows, and how far they can be trusted."
+        lead = "What the scores say about the unlabelled rows, and how far to trust them."
         found = found or self.holdout_
         return model_page(
             self, found, title=title, lead=lead, learned=told, about_rows=ASSUMPTION, commands=False

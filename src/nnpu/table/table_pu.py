@@ -1016,7 +1016,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         exempt = {*named, *self.drop, *self.keep, *self._labelled_by()}
         for name, how in one_sided_fillings(batch, codes, exempt).items():
             unused[name] = f"{how}; --keep {name} uses it"
-            self._say(f"Left out: {name} gives the label away ({how}). To use it: --keep {name}.")
+            self._say(f"Excluded: {name} gives the label away ({how}). To use it: --keep {name}.")
         for found in repeated_ids(batch, codes, {*exempt, *unused}):
             together = self.groups_ is None and self.time is None
             if together:

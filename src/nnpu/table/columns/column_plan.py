@@ -441,12 +441,12 @@ def _find_id(
 def _cells(batch: Batch, column: Column) -> Any:
     kind = batch.matrices if column.kind == "matrix" else batch.columns
     if column.name not in kind:
-        raise InputError(f"{column.name!r} is not of the kind that it was in fit")
+        raise InputError(f"{column.name!r} is of another kind than in fit")
     cells = kind[column.name]
     if kind is batch.columns and not is_plain(cells.type):
         raise InputError(
-            f"Column {column.name!r} holds {cells.type} cells, not of the kind that it was in fit; "
-            "turn it into numbers or strings."
+            f"Column {column.name!r} holds {cells.type} cells, another kind than in fit; turn it "
+            "into numbers or strings."
         )
     return cells
 
