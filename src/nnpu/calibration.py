@@ -103,7 +103,7 @@ def fit_calibration(
         How the data came about.
     ridge : float, optional
         The weight of slope² / 2 for standardised scores; by default 1e-3 + 0.25 / n_p. The risk
-        of a few rows of P often falls for ever as the slope grows, and its probabilities would be
+        of a few rows of P often keeps falling as the slope grows, and its probabilities would be
         all but 0 and 1.
 
     Examples

@@ -73,7 +73,7 @@ def to_onnx(
     (calibrated, as `predict_proba` has it) and ``prediction`` (1 or 0), each of shape (n,).
     Features are float32; for `EnsemblePU` they are float64, with NaN where a value is missing and
     the codes of categories. The default network standardises features inside the graph; a module
-    of one's own gets them as they are. How a table's columns become features (`nnpu fit`) is not
+    of your own gets them as they are. How a table's columns become features (`nnpu fit`) is not
     part of it: `TablePU.transform` does that, and the plan can be written beside the graph, in the
     metadata.
 

@@ -306,7 +306,7 @@ class Hidden(HiddenPositives):
         What follows if labels were given at random among the positives.
     contradicted : str
         What these rows say against `at_random`: labels were not given at random, or the share of
-        positives cannot be what it is said to be. Else empty.
+        positives cannot be as given or estimated. Else empty.
     """
 
     at_random: HiddenPositives = field(default=None, repr=False)  # type: ignore[assignment]

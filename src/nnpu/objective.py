@@ -1,4 +1,4 @@
-"""`PULoss`: Algorithm 1's gradient as a torch loss, for anybody's training loop."""
+"""`PULoss`: Algorithm 1's gradient as a torch loss, for your own training loop."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def sensitivity(
     n_splits: int = 5,
     random_state: Any = None,
 ) -> list[dict[str, float]]:
-    """Fit under a range of assumed priors π′ and report what changes: Figure 3 for one's own data.
+    """Fit under a range of assumed priors π′ and report what changes: Figure 3 for your own data.
 
     Under each π′ every row is predicted by a classifier that was fitted to the other folds.
 

@@ -103,7 +103,7 @@ class Evaluation:
         Of all rows, if labels were given at random, by the names in `nnpu.metrics`. An interval
         covers chance and, if the prior was estimated, the prior's own interval.
     sampling : str
-        How the rows were taken to have come about.
+        The sampling that the figures assume: "one-sample" or "two-sample".
     rows, labelled, flagged : int
         How many rows there are, have a label, and are predicted positive.
     s, scores : ndarray

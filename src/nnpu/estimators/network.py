@@ -82,7 +82,7 @@ class PUClassifier(BasePUClassifier):
         The network, with output of shape (n,) or (n, 1). An instance is copied and trained from
         the weights it has; a callable is called, with the number of features if it needs an
         argument. None means `nnpu.models.TabularNet`, which standardises the features itself; a
-        module of one's own gets them as they are, as float32.
+        module of your own gets them as they are, as float32.
     risk : str or Risk, default="nnpu"
         What is minimised; see `nnpu.PULoss`.
     loss : str, Loss or callable, default="sigmoid"
@@ -97,7 +97,7 @@ class PUClassifier(BasePUClassifier):
     lr : float, default=3e-3
         Step size η.
     weight_decay : float or "auto", default="auto"
-        ℓ2 regularisation. "auto" is 2e-3; with fewer than 100 positives and no module of one's own
+        ℓ2 regularisation. "auto" is 2e-3; with fewer than 100 positives and no module of your own
         it is 0.2 / n_p, and the network keeps to its linear path.
     batch_size, epochs : int or "auto", default="auto"
         "auto" goes by the number of rows: batches of 256 (fewer where there are fewer than 1,024
@@ -221,7 +221,7 @@ class PUClassifier(BasePUClassifier):
         return self.module is not None
 
     def _may_centre(self) -> bool:
-        return self.module is None  # a module of one's own gets features as they are
+        return self.module is None  # a module of your own gets features as they are
 
     def _takes_rows(self) -> bool:
         return True

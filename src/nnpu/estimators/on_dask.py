@@ -314,7 +314,7 @@ def _free_network() -> None:
 
 
 def _watched(client: Any, trainer: Any, X: Any, s: Any, patience: float) -> Any:
-    """Train in a thread and watch the workers: LightGBM would wait for a lost one for ever."""
+    """Train in a thread and watch the workers: LightGBM would wait forever for a lost one."""
     before, workers = set(client.futures), set(client.nthreads())
     result: list[Any] = []
 

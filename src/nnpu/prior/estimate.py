@@ -100,7 +100,7 @@ class PriorEstimate:
         return {name: getattr(self, name) for name in _STORED}
 
     def within(self, low: float, high: float) -> PriorEstimate:
-        """Return the estimate inside of hard limits that somebody knows.
+        """Return the estimate, kept within hard limits that are known.
 
         Examples
         --------

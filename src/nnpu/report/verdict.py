@@ -102,7 +102,7 @@ def _quality(found: Evaluation) -> str:
 
 
 def _list_size(found: Evaluation) -> int:
-    """Return the length of the list to speak of: 100 rows, or half of those that there are."""
+    """Return the length of the list to speak of: 100 rows, or half of all."""
     return max(min(100, found.hidden.rows // 2), 1)
 
 

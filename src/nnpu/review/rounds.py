@@ -230,7 +230,7 @@ class Review:
         """Read answered sheets of all rounds, in any order; return the review.
 
         A sheet that is answered from its top to some row counts as a smaller draw; other blank
-        answers count as don't know. Both are said in `notes`.
+        answers count as don't know. `notes` names both.
 
         Parameters
         ----------

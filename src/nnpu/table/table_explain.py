@@ -319,7 +319,7 @@ def columns_that_differ(
     model : TablePU
         Fitted.
     features : array or CSR matrix
-        As the classifier takes them; of words nothing is said.
+        As the classifier takes them; words are not compared.
     some, others : ndarray of int
         The rows.
     """

@@ -120,7 +120,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
     drop : sequence of str
         Columns to exclude.
     keep : sequence of str
-        Columns to use though they would be excluded: a customer's id that repeats, or a column
+        Columns to use even if they would be excluded: a customer's id that repeats, or a column
         that is filled only in labelled or only in unlabelled rows.
     groups : str, optional
         A column such as patient or site: rows of one value are set aside together and are never
@@ -128,31 +128,31 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
     time : str, optional
         A column that orders the rows: the latest are set aside. It is not a feature.
     holdout : float, default=0.2
-        The share of the rows that is set aside to judge the model, where one is: in tables of more
-        than 30,000 rows, with `time`, and for networks. Others are judged by all of their rows,
-        each scored by a model that was not fitted to it. 0 judges nothing.
+        The share of the rows that is set aside to judge the model, if any are: in tables of more
+        than 30,000 rows, with `time`, and for networks. Otherwise all rows judge the model, each
+        scored by one that was not fitted to it. With 0 the model is not judged.
     sep, decimal, encoding : str, optional
-        How a text file is written: what separates the cells, the decimal mark, the encoding. By
-        default detected. The decimal mark is that of any cells that are stored as strings.
+        How a text file is written: what separates the cells, the decimal mark, the encoding.
+        Detected by default. The decimal mark also holds for cells that are stored as strings.
     sheet : str, optional
         The sheet of an Excel workbook; by default the only one with data.
     random_state : int, default=0
         The same seed on the same machine gives the same bits.
     verbose : int, default=0
-        1 prints what is done, 2 also when, and what is done with each column.
+        1 prints each step, 2 also its time and all columns.
 
     Attributes
     ----------
     classifier_ : classifier
-        What was fitted to the features.
+        The classifier, fitted to the features.
     columns_ : ColumnPlan
         What is done with each column.
     prior_, prior_estimate_, classes_
-        Of the classifier.
+        Those of the classifier.
     pos_label_ : str or None
         The word that was taken as the positive, if the labels are words.
     holdout_ : Evaluation or None
-        What rows say that the model which scored them was not fitted to; None if they are too few.
+        The judgement by rows that the model was not fitted to; None if they are too few.
     labelled_share_ : float
         The share of the positives that is labelled, by ``prior_``; 0 in two samples.
     groups_ : str or None
@@ -162,7 +162,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
     threshold_ : float
         The score above which a row is predicted positive; see `choose_threshold`.
     explained_ : Explained
-        Which columns matter by these rows (``importance``), and for whom (``why``).
+        Which columns matter (``importance``), and which cells put a row where it is (``why``).
 
     Examples
     --------
@@ -292,9 +292,9 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
     def fit_two(self, positives: Any, unlabelled: Any) -> Self:
         """Fit to two tables, positives in one and unlabelled rows in the other: two samples.
 
-        Columns are matched by their names; a warning names those that only one table has, and
-        says so if positives stand in the unlabelled table too, by their id or cell by cell: they
-        are taken out of it. `sampling` becomes "two-sample".
+        Columns are matched by their names; a warning names those that only one table has.
+        Positives that are in the unlabelled table too, by their id or cell by cell, are taken out
+        of it, with a warning. `sampling` becomes "two-sample".
 
         Parameters
         ----------
