@@ -495,7 +495,7 @@ TENSOR_ROWS = [
     *rows(
         "PULoss.forward",
         ("an array", lambda _: PULoss(0.3)(np.ones(3), np.ones(3)), E, "scores must be a torch.T"),
-        ("a list", lambda _: PULoss(0.3)([1.0], [1]), E, "torch.as_tensor makes one"),
+        ("a list", lambda _: PULoss(0.3)([1.0], [1]), E, "torch.as_tensor converts an array"),
         (
             "labels in an array",
             lambda _: PULoss(0.3)(torch.ones(3), np.ones(3)),
@@ -642,7 +642,7 @@ METRIC_ROWS = [
             f"metrics.{name}: scores",
             lambda _, f=f: f(s, X[:5, 0], prior=0.4),
             E,
-            "give scores a cut",
+            "compare scores with a threshold",
         )
         for name, f in metrics.METRICS.items()
         if name != "pu_roc_auc"

@@ -112,7 +112,7 @@ def test_answers_are_never_overwritten_and_go_into_the_report(fitted, tmp_path, 
     json.loads(found[found.index("{") :], parse_constant=pytest.fail)  # no NaN
     text = page.read_text()
     assert "What a person said" in text
-    assert "30 rows that were drawn by chance were answered" in text
+    assert "30 rows that were drawn at random were answered" in text
     # One figure for the unlabelled rows: that of the answers.
     assert "The figures come from the answers of a review" in text
     assert '<dd class="interval">audited ' in text
@@ -315,7 +315,7 @@ def test_two_people_and_rows_that_wait(fitted, tmp_path, capsys):
         (["--folder", "{r}"], "Nothing to do"),
         (["--folder", "{r}", "--next", "5"], "together with --out"),
         (["--folder", "{r}", "--status", "--top", "5"], "--top does not go with --folder"),
-        (["--folder", "{r}", "--status", "--until", "0.9"], "write recall=0.9"),
+        (["--folder", "{r}", "--status", "--until", "0.9"], "recall=0.9"),
         (["--folder", "{there}", "--status"], "not an empty folder"),
         (["--folder", "{r}", "--answers", "{table}"], "not a sheet"),
         (["--serve"], "--serve needs --folder"),

@@ -272,7 +272,7 @@ def test_what_takes_labels_as_random_is_refused(biased):
 
 
 def test_an_unknown_prior_and_labels_by_the_score_give_a_warning(biased):
-    with pytest.warns(UserWarning, match="labels are taken as random"):
+    with pytest.warns(UserWarning, match="labels are taken as given at random"):
         clf = fitted(biased, prior="auto", propensity="all")
     assert not clf.labels_vary_
     assert fitted(biased, propensity="all").labels_vary_

@@ -734,7 +734,7 @@ def test_columns_of_the_table_can_be_kept(files, table):
         (["--threshold", "nan"], "between 0 and 1"),
         (["--threshold", "0.5", "--at", "prior"], "one of --top, --threshold and --at"),
         (["--top", "5", "--at", "prior"], "one of --top, --threshold and --at"),
-        (["--top", "5", "--keep", "amount"], "not for --top"),
+        (["--top", "5", "--keep", "amount"], "--top writes all cells"),
         (["--top", "0"], "--top"),
         (["--keep", "nothing"], "nothing"),
     ],
