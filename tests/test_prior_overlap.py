@@ -243,7 +243,7 @@ def test_boosted_trees_are_left_out_where_whole_rows_say_more():
 def test_estimate_of_images_says_what_is_assumed_of_them():
     x_p, x_u, prior = even_digits(200)
     found = estimate_prior(x_p, x_u, random_state=0)
-    assert "hardly overlap, as in text and images" in found.message
+    assert "hardly overlap those of positives, as in text and images" in found.message
     assert abs(found.value - prior) < 0.05
 
 

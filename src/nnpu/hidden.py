@@ -47,11 +47,11 @@ _DRAWS = 2_000  # of the law: the ends of a range are then stable to about .01
 _GRID = 240  # cuts at which curves are kept; geometric, since the first rows matter most
 _Z = 1.6448536269514722  # the 95 % quantile of a normal distribution
 _WIDEST, _MOST = 0.25, 3.0  # an identified share: width of its range, ratio of the ends
-_TINY = 1e-6
+_TINY = 1e-6  # shares stay this far from 0 and 1, where odds are infinite
 _LEFT = 0.05  # of the law inside of the limits that a user gave; with less it says nothing
 _SEEN = 2.0  # standard deviations of the share: further off no genuine problem tells of λ
-_FEW = 5  # answers that a figure needs to be theirs
-_RESAMPLED = 400  # samples of the answers that give an AUC its interval
+_FEW = 5  # answers that a figure needs; with fewer the model's estimate stays
+_RESAMPLED = 400  # bootstrap samples of the answers, for the range of an AUC
 #: What is left out at each end of a range. A range of more than .88 says nothing: its tails are
 #: cut a little more, which costs nothing in how often ranges hold (``docs/genuine.md``).
 _TAILS, _WIDE = (0.05, 0.06, 0.07, 0.08, 0.1), 0.88
@@ -67,7 +67,7 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelLaw:
-    """How labels are given in the world, as far as genuine problems show.
+    """How labels are given in practice, as measured on genuine problems.
 
     Attributes
     ----------
@@ -217,8 +217,8 @@ class HiddenPositives:
     share : Estimate
         The share of positives among the unlabelled rows.
     precision : Estimate
-        The share of positives among the unlabelled rows that are predicted positive; NaN if there
-        are none.
+        The share of positives among the unlabelled rows that are predicted positive; NaN if no
+        row is.
     recall : Estimate
         The share of the hidden positives that is predicted positive.
     auc : Estimate
@@ -272,7 +272,7 @@ class HiddenPositives:
         """
         n = check_count("n", n, "top")
         if n > self.rows:
-            raise InputError(f"top({n:,}): there are {self.rows:,} unlabelled rows.")
+            raise InputError(f"top({n:,}): there are only {self.rows:,} unlabelled rows.")
         return self._range(lambda curves: curves.found(n / self.rows, self.rows) / n)
 
     def found(self, n: int) -> Estimate:
@@ -306,7 +306,7 @@ class Hidden(HiddenPositives):
         What follows if labels were given at random among the positives.
     contradicted : str
         What these rows say against `at_random`: labels were not given at random, or the share of
-        positives cannot be what it is said to be. Else empty.
+        positives cannot be as given or estimated. Else empty.
     """
 
     at_random: HiddenPositives = field(default=None, repr=False)  # type: ignore[assignment]
@@ -319,7 +319,7 @@ class Hidden(HiddenPositives):
 
 
 class Answers(NamedTuple):
-    """What a person said of some unlabelled rows that were drawn with known chances.
+    """A person's answers to unlabelled rows that were drawn with known chances.
 
     Attributes
     ----------
@@ -483,7 +483,7 @@ def hidden_positives(
     Parameters
     ----------
     s : ndarray of shape (n,)
-        PU labels: 1, 0, −1. Known negatives are no part of it.
+        PU labels: 1, 0, −1. Known negatives are not part of it.
     scores : ndarray of shape (n,)
         By a model that was not fitted to these rows.
     cut : float
@@ -515,7 +515,7 @@ def hidden_positives(
     labelled = np.asarray(scores)[s == 1].astype(np.float64)
     unlabelled = np.sort(np.asarray(scores)[s == 0].astype(np.float64))
     if not labelled.size or not unlabelled.size:
-        raise InputError("Hidden positives are judged by labelled and unlabelled rows.")
+        raise InputError("Judging hidden positives needs labelled and unlabelled rows.")
     cuts = _grid(len(unlabelled))
     rng = np.random.default_rng(0)
     recall = _labelled_recall(labelled, unlabelled, cuts, rng)

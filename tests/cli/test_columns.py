@@ -63,7 +63,7 @@ def test_without_a_label_all_columns_are_looked_at(wide, capsys):
     main(["columns", str(wide)])
     text = capsys.readouterr().out
     assert len(told(text)) == 63
-    assert "No label column was named (--label): all columns were looked at." in text
+    assert "No label column was named (--label): all columns are shown." in text
 
 
 @pytest.mark.parametrize(

@@ -378,7 +378,7 @@ def test_a_member_that_collapses_is_tried_again_left_out_and_said(monkeypatch):
 
     monkeypatch.setitem(MEMBERS, "products", Broken())
     x, s, test, y = draw()
-    with pytest.warns(UserWarning, match="'products' of EnsemblePU is left out: it failed"):
+    with pytest.warns(UserWarning, match="'products' of EnsemblePU is not used: it failed"):
         clf = quick().fit(x, s)
     assert len(set(seeds)) == 2
     row = next(row for row in clf.members_ if row["name"] == "products")

@@ -280,9 +280,7 @@ def test_plain_numbers_are_read_quickly_as_they_are_read_slowly():
 def test_numbers_with_a_unit_are_words_and_that_is_said(cell):
     """Up to now it was not said why such a column is a category."""
     told = column([cell.format(number % 50) for number in range(200)]).told()
-    assert (
-        f"taken for words: more than digits stands in the cells, as in {cell.format(0)!r}" in told
-    )
+    assert f"taken for words: cells hold more than digits, such as {cell.format(0)!r}" in told
 
 
 @pytest.mark.parametrize("cell", ["{:05}", "{}A", "{} Main St", "flat {}"])

@@ -107,7 +107,7 @@ on a batch, uPU goes on; nnPU takes a step back along r, and stays close to zero
 @_seed_option
 @_json_option
 def demo(out: Path, epochs: int | None, seed: int, as_json: bool) -> None:
-    """Train PN, uPU and nnPU on handwritten digits and show what happens."""
+    """Train PN, uPU and nnPU on handwritten digits and compare them."""
     from nnpu.report import mean_and_spread, risk_panel, save_figure
     from nnpu_paper.experiments import DEMO
     from nnpu_paper.results import OutputFolder, write_results
@@ -249,7 +249,7 @@ def _deliver(folder: OutputFolder, outcome: Outcome, *, as_json: bool) -> None:
     ]
     page = Page(
         f"Reproduction: {target}",
-        "What the paper claims, and whether a run of it bore it out.",
+        "What the paper claims, and whether our run confirms it.",
         [as_section(claims), *charts],
         f"nnpu-paper {__version__}: nnpu-paper {target}",
     )
@@ -277,7 +277,7 @@ def _deliver(folder: OutputFolder, outcome: Outcome, *, as_json: bool) -> None:
 _FIGURES = {
     "figure1": "PN, uPU and nnPU on MNIST: a linear model and a perceptron.",
     "figure2": "PN, uPU and nnPU on the four data sets.",
-    "figure3": "nnPU that is told a wrong prior.",
+    "figure3": "nnPU with a wrong prior.",
     "figure4": "Figure 1 with the zero-one loss added.",
 }
 #: A figure that shows runs of another one shares its folder.
@@ -289,8 +289,8 @@ def _figure_command(name: str) -> click.Command:
 
     @click.command(
         name,
-        help=f"{_FIGURES[name]}\n\nA run that was interrupted goes on with the same command: what "
-        "is finished stays.",
+        help=f"{_FIGURES[name]}\n\nThe same command resumes an interrupted run; finished parts "
+        "are kept.",
         short_help=_FIGURES[name],
     )
     @_out_option(_SHARED.get(name, name), "runs, tables, pictures and claims")

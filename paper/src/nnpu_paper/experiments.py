@@ -38,7 +38,7 @@ class Method:
     risk : str
         A name in `nnpu.risk.RISKS`.
     prior_factor : float, default=1.0
-        The method is told π′ = factor · π instead of π (Figure 3).
+        The method is given π′ = factor · π instead of π (Figure 3).
     """
 
     name: str
@@ -66,9 +66,9 @@ class Setting:
     n_p : int
         Labelled positives.
     n_u : int or None
-        Unlabelled rows; None is all there are.
+        Unlabelled rows; None means all.
     n_n : int or None
-        Negatives for PN; None is the rule of Section 5, (π_n / 2 π_p)² n_p.
+        Negatives for PN; None means the rule of Section 5, (π_n / 2 π_p)² n_p.
     disjoint : bool
         Whether P is kept out of U (Figure 1) or drawn from it (Section 5).
     optimizer, lr, weight_decay, batch_size, epochs

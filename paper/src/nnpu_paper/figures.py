@@ -187,7 +187,7 @@ def judge_figure_3(
 ) -> list[Claim]:
     """Return what Section 5 says of one panel of Figure 3, by the best mean test risks.
 
-    `methods` names the method that was told π′ = factor · π, for each factor.
+    `methods` names the method that was given π′ = factor · π, for each factor.
     """
     best = {f: float(curves.mean(m, "test_zero_one").min()) for f, m in methods.items()}
     last = {f: curves.end(m, "test_zero_one") for f, m in methods.items()}

@@ -144,7 +144,7 @@ def fit_features(
     n_components : int
         The number of basis functions (fewer if there are fewer candidates).
     gamma : float or None
-        γ of exp(−γ‖x − x′‖²) between rows at one scale; None is 1/d.
+        γ of exp(−γ‖x − x′‖²) between rows at one scale; None means 1/d.
     rng : Generator
         Draws centres or frequencies.
 

@@ -37,12 +37,13 @@ __all__ = [
     "stream_rows",
 ]
 
-#: The share of the cells of a column that may hold something else and count as missing.
+#: The share of a column's cells that may be unreadable and count as missing: slips of the pen. With
+#: more, the column is not what it was in the fit, and the file is refused.
 TOLERATED = 0.05
 
 
 class Faults:
-    """Counts the cells of a file that hold something else than their column does.
+    """Counts the cells of a file that do not fit the kind of their column.
 
     Few are taken for missing, and many are an error. How many there are is known when all batches
     were read: the rule is one for the whole file.
@@ -250,7 +251,7 @@ def check_file(source: Path) -> None:
     if not is_text(source):
         format_reader(source)
     if not source.is_file():
-        raise InputError(f"{source} is not there, or is not a file.")
+        raise InputError(f"{source} does not exist, or is not a file.")
     if source.stat().st_size == 0:
         raise InputError(f"{source} is empty.")
 

@@ -47,7 +47,7 @@ def as_array(x: Any) -> Any:
 
 
 def as_floats(values: Any, name: str, owner: str) -> NDArray[np.float64]:
-    """Return numbers in an array of any shape as float64, or say that they are none.
+    """Return numbers in an array of any shape as float64; `InputError` for anything else.
 
     >>> as_floats([["a"]], "scores", "pu_roc_auc")
     Traceback (most recent call last):
@@ -95,7 +95,7 @@ def as_vector(values: Any, name: str, owner: str) -> NDArray[np.float64]:
     if not np.isfinite(vector).all():
         raise InputError(f"{owner}: {name} holds NaN or infinite values; remove those rows.")
     if np.abs(vector).max() > _LARGEST:
-        raise InputError(f"{owner}: {name} holds values beyond 1e100; divide them by a number.")
+        raise InputError(f"{owner}: {name} holds values beyond 1e100; scale them down.")
     return vector
 
 

@@ -110,8 +110,8 @@ def refuse_search_over_prior(parameters: Mapping[str, Any], owner: str) -> None:
     raise ParameterError(
         f"The 'prior' parameter of {owner} cannot be searched over: each candidate would be scored "
         "under its own prior, and such scores do not say which prior is right. Give the prior, or "
-        "let prior='auto' estimate it; to compare models with different priors, judge all by one: "
-        "scoring=make_pu_scorer('pu_accuracy', prior=...)."
+        "let prior='auto' estimate it; to compare models with different priors, judge them all "
+        "under one: scoring=make_pu_scorer('pu_accuracy', prior=...)."
     )
 
 
@@ -129,7 +129,7 @@ metrics.register_scorers()  # for scoring="pu_f1"
 
 
 class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """What all PU classifiers share. Not to be used itself.
+    """What all PU classifiers share. Use one of its subclasses.
 
     Attributes
     ----------
@@ -448,7 +448,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     def _restore(
         self, tensors: dict[str, NDArray[Any]], fitted: dict[str, Any], module: Any
     ) -> None:
-        """Take on what `_state` gave."""
+        """Restore what `_state` returned."""
         from nnpu.estimators.loading import restore_shared
 
         restore_shared(self, fitted)

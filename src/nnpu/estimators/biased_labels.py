@@ -55,9 +55,9 @@ __all__ = [
 ]
 
 _OWNER = "BiasedLabelPU"
-_FOLDS = 3
+_FOLDS = 3  # for the log-odds out of fold, in every round of EM
 _ROUNDS = 5  # of EM; more change little
-_CERTAIN = 1e-6
+_CERTAIN = 1e-6  # probabilities stay this far from 0 and 1, where log-odds are infinite
 
 
 class BiasedLabelPU(BasePUClassifier):
@@ -173,7 +173,8 @@ class BiasedLabelPU(BasePUClassifier):
         check_is_fitted(self)
         if self.labels_vary_ and self.labelling_ is None:
             raise InputError(
-                f"{_OWNER} was fitted with known propensities and has no model of them: use yours."
+                f"{_OWNER} was fitted with known propensities and has no model of them: use those "
+                "that you passed."
             )
         X = self._validate(X)
         if self.labelling_ is None:
@@ -196,11 +197,11 @@ class BiasedLabelPU(BasePUClassifier):
         return propensity_metrics(codes == 1, predictions, chance=chance).accuracy
 
     def calibrate(self, X: Any, y: Any) -> NoReturn:
-        """Refuse: it takes labels as random. Probabilities are those of EM."""
+        """Refuse: it assumes random labels. Probabilities are those of EM."""
         raise needs_random("calibrate", _OWNER)
 
     def _choose(self, scores: Any, codes: Any, *how: Any) -> NoReturn:
-        """Refuse: it takes labels as random. Set ``threshold_`` yourself."""
+        """Refuse: it assumes random labels. Set ``threshold_`` yourself."""
         raise needs_random("choose_threshold", _OWNER)
 
     def _check_parameters(self) -> None:
@@ -241,9 +242,9 @@ class BiasedLabelPU(BasePUClassifier):
             return first
         if self._columns is None:
             warnings.warn(
-                "Labels that depend on the score and an unknown prior cannot be told apart: labels "
-                "are taken as random. Give a prior, or name the columns that drive the labelling "
-                "(propensity=...).",
+                "Without a known prior, how labels depend on the score cannot be estimated: "
+                "labels are taken as given at random. Give a prior, or name the columns that "
+                "drive the labelling (propensity=...).",
                 UserWarning,
                 stacklevel=4,
             )
@@ -259,7 +260,7 @@ class BiasedLabelPU(BasePUClassifier):
         return estimate.value
 
     def _take_as_random(self, X: Any, s: NDArray[np.bool_], seed: int) -> float:
-        """Fit what `PUWrapper` would be, so that nothing is lost; return its prior."""
+        """Fit as `PUWrapper` would, and return its prior."""
         model = default_trees(seed) if self.estimator is None else self.estimator
         wrapper = PUWrapper(model, sampling="one-sample", random_state=self.random_state)
         self._wrapper = wrapper.fit(X, s.astype(int), groups=self._groups)
@@ -450,10 +451,11 @@ def biased_share(
     weighted = _by_weights(X, s, chance, groups, seed)
     value, low, high = np.mean([likely, weighted], axis=0).tolist()
     said = (
-        f"The share of positives is about {value:.2g} ({low:.2g} to {high:.2g}), by how well class "
-        "and labelling together explain who is labelled, and from labelled rows weighted by that "
-        "labelling. Rows alone cannot show whether a column drives the class or the labelling: a "
-        "prior known from elsewhere, or a review of 100 unlabelled rows, would settle it."
+        f"The share of positives is about {value:.2g} ({low:.2g} to {high:.2g}), estimated from "
+        "how well class and labelling together explain who is labelled, and from labelled rows "
+        "weighted by that labelling. The rows alone cannot show whether a column drives the class "
+        "or the labelling: a prior known from elsewhere, or a review of 100 unlabelled rows, "
+        "would settle it."
     )
     return PriorEstimate(value, low, high, "auto", False, said, sampling="one-sample")
 

@@ -87,7 +87,7 @@ _POSITIVES = 64  # labelled images that every batch of the first stage holds, if
 _MEASURED = 20  # batches that batch norm is measured on anew
 _FOLDS = 10
 _PAUSE = 5.0  # seconds between two lines of progress
-_LEAST = 4
+_LEAST = 4  # labelled, and unlabelled, images that a fit needs
 _TRIED = 3  # steps that tell what one costs
 _WORTH = 16  # passes that the residual network needs to be better than the small one
 _SPARE = 0.85  # of the time is for passes; scoring takes the rest
@@ -701,12 +701,12 @@ class ImagePU(BasePUClassifier):
 
 
 def _stored_format(stored: Any) -> ImageFormat:
-    """Return the format of a model folder if it can be one."""
+    """Return the format of a model folder if it is valid."""
     found = ImageFormat(**stored)
     for name in ("channels", "height", "width"):
         check_count(name, getattr(found, name), "the model folder")
     if found.size > _MOST_PIXELS or not isinstance(found.signed, bool):
-        raise ValueError("the format of the images cannot be that")
+        raise ValueError("the format of the images is not valid")
     check_choice("kind", found.kind, "the model folder", ["bytes", "floats"])
     loading.check_finite("low", found.low)
     loading.check_finite("high", found.high)

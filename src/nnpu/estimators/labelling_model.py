@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 
 _RIDGE = 1.0  # on coefficients of standardised columns, beside a sum over rows
 _PIN = 20.0  # times n: how firmly the mean of f is held at the prior
-_STEPS = 300
+_STEPS = 300  # of L-BFGS, at most
 _FAR = 4.0  # standard deviations beyond which a value counts no more
 _FEW = 500  # labelled rows that are never cut to fewer
 _TOP, _DESCENT = 0.8, 4  # the share at which the descent begins, and its steps
@@ -299,10 +299,10 @@ def over_level(log_odds: Floats, level: float) -> Floats:
 
 
 def needs_random(name: str, owner: str) -> InputError:
-    """Return the error of a method that takes labels as random."""
+    """Return the error of a method that assumes random labels."""
     return InputError(
-        f"{name} takes labels as random among the positives, which {owner} does not. Its "
-        "probabilities are those of EM; set threshold_ to cut elsewhere."
+        f"{name} assumes that labels were given at random among the positives, which {owner} does "
+        "not. Its probabilities are those of EM; set threshold_ to cut elsewhere."
     )
 
 
@@ -342,8 +342,8 @@ def check_chance(chance: Any, s: NDArray[np.bool_], owner: str) -> Floats:
         )
     if not np.all((values > 0) & (values <= 1)):
         raise InputError(
-            f"The 'chance' parameter of {owner} must be in the range (0, 1] for every row: a "
-            "positive that can never be labelled is not represented by any other. Got "
+            f"The 'chance' parameter of {owner} must be in the range (0, 1] for every row: no "
+            "labelled row stands for a positive that can never be labelled. Got "
             f"{shown(float(values[~((values > 0) & (values <= 1))][0]))} instead."
         )
     return values

@@ -79,7 +79,7 @@ class LinearPU(BasePUClassifier):
     n_components : int, default=200
         The number of basis functions.
     gamma : float or None, default=None
-        γ > 0; None is one over the number of features.
+        γ > 0; None means one over the number of features.
     tol : float, default=1e-6
         The duality gap to reach: how far ``objective_`` may be from the least value.
     max_iter : int, default=200
@@ -245,7 +245,7 @@ class LinearPU(BasePUClassifier):
     ) -> tuple[list[Solution], Features]:
         """Return the minimum for each α, and φ."""
         if self.sampling == "two-sample" and np.any(codes == -1):
-            X, codes = X[codes >= 0], codes[codes >= 0]  # known negatives are no part of U
+            X, codes = X[codes >= 0], codes[codes >= 0]  # known negatives are not part of U
         population = codes == 0 if self.sampling == "two-sample" else np.full(len(codes), True)
         features = fit_features(
             X,

@@ -81,8 +81,8 @@ class PUClassifier(BasePUClassifier):
     module : torch.nn.Module, callable or None, default=None
         The network, with output of shape (n,) or (n, 1). An instance is copied and trained from
         the weights it has; a callable is called, with the number of features if it needs an
-        argument. None is `nnpu.models.TabularNet`, which standardises the features itself; a
-        module of one's own gets them as they are, as float32.
+        argument. None means `nnpu.models.TabularNet`, which standardises the features itself; a
+        module of your own gets them as they are, as float32.
     risk : str or Risk, default="nnpu"
         What is minimised; see `nnpu.PULoss`.
     loss : str, Loss or callable, default="sigmoid"
@@ -97,7 +97,7 @@ class PUClassifier(BasePUClassifier):
     lr : float, default=3e-3
         Step size η.
     weight_decay : float or "auto", default="auto"
-        ℓ2 regularisation. "auto" is 2e-3; with fewer than 100 positives and no module of one's own
+        ℓ2 regularisation. "auto" is 2e-3; with fewer than 100 positives and no module of your own
         it is 0.2 / n_p, and the network keeps to its linear path.
     batch_size, epochs : int or "auto", default="auto"
         "auto" goes by the number of rows: batches of 256 (fewer where there are fewer than 1,024
@@ -113,7 +113,7 @@ class PUClassifier(BasePUClassifier):
         1 shows progress.
     training : Training or None, default=None
         Schedule, averaging, validation, early stopping, checkpoints; see
-        `nnpu.training.Training`. None is `DEFAULT_TRAINING`: a cosine schedule after a warm-up
+        `nnpu.training.Training`. None means `DEFAULT_TRAINING`: a cosine schedule after a warm-up
         of a fifth of the steps under the logistic loss. Rows set aside for validation also
         calibrate the probabilities, which near one half may then disagree with `predict`.
 
@@ -221,7 +221,7 @@ class PUClassifier(BasePUClassifier):
         return self.module is not None
 
     def _may_centre(self) -> bool:
-        return self.module is None  # a module of one's own gets features as they are
+        return self.module is None  # a module of your own gets features as they are
 
     def _takes_rows(self) -> bool:
         return True
@@ -254,7 +254,7 @@ class PUClassifier(BasePUClassifier):
         return module.to(find_device(self.device))
 
     def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
-        """Train; a network that collapsed is trained again, and what came of it is said."""
+        """Train; a network that collapsed is trained again, with a warning about the outcome."""
         sample = TrainingSample(as_rows(X), torch.from_numpy(codes))
         options = self.training or DEFAULT_TRAINING
         self._train(sample, seed, self.lr, options)
@@ -337,8 +337,8 @@ class PUClassifier(BasePUClassifier):
         super()._restore(tensors, fitted, module)
         if fitted["own_module"] and module is None:
             raise InputError(
-                "The model was fitted with a module of the user's own, whose code is not stored: "
-                "pass it again, nnpu.load(folder, module=...)."
+                "The model was fitted with a module of your own, whose code is not stored: pass "
+                "it again, nnpu.load(folder, module=...)."
             )
         self.module = module
         network, weights = self._empty_network(tensors)
@@ -357,7 +357,7 @@ class PUClassifier(BasePUClassifier):
         n_features = self.n_features_in_
         if self.module is not None:
             if n_features > max(_FEATURES_ON_TRUST, sum(array.size for array in arrays.values())):
-                raise InputError(f"There are not weights enough for {n_features} features.")
+                raise InputError(f"There are too few weights for {n_features} features.")
             network = self._build(None, n_features, 0)
             return network, weights_for(network.state_dict(), arrays)
         shape = arrays["standardise.mean"].shape
@@ -524,8 +524,8 @@ def collapse_message(first: str, last: str) -> str:
     """Return the warning about a fit that collapsed, and whether another training helped."""
     if not last:
         return (
-            f"The first training of the network collapsed: {first}. Another seed and a smaller "
-            "step size helped, and that network is the result."
+            f"The first training of the network collapsed: {first}. A second training with another "
+            "seed and a smaller step size worked; its network is used."
         )
     return (
         f"The network collapsed: {last}. Other seeds and smaller step sizes did not help. Do not "
@@ -559,7 +559,7 @@ def feature_scale(rows: Rows) -> tuple[Tensor, Tensor]:
     if not centred:
         mean = torch.zeros_like(mean)
     variance = (square - mean**2).clamp(min=0)
-    # Less than the rounding error of the two moments is no variance at all.
+    # A variance below the rounding error of the two moments counts as zero.
     scale = torch.where(variance > 1e-12 * square, variance.sqrt(), 1.0)
     return mean.float(), scale.float()
 

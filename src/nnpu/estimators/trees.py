@@ -68,7 +68,7 @@ class BoostedPU(BasePUClassifier):
     colsample_bytree : float, default=1.0
         Share of the features that a tree may use.
     n_jobs : int or None, default=None
-        Threads; None is one for each processor that is free. Results do not depend on it.
+        Threads; None means one for each processor that is free. Results do not depend on it.
     random_state : int, RandomState or None, default=None
         Draws the features of each tree, and the folds in which the prior is estimated. The same
         seed on the same machine gives the same bits.

@@ -165,10 +165,12 @@ class PUWrapper(BasePUClassifier):
         n_groups = len(labels) if groups is None else np.unique(groups).size
         n_folds = min(5, int(labels.sum()), int((1 - labels).sum()), n_groups)
         if n_folds < 2:
-            raise InputError("To estimate the prior takes two labelled and two unlabelled rows.")
+            raise InputError(
+                "Estimating the prior needs at least two labelled and two unlabelled rows."
+            )
         folds = list(PUStratifiedKFold(n_folds, random_state=seed).split(X, labels, groups))
         if any(np.unique(labels[train]).size < 2 for train, _ in folds):
-            raise InputError("To estimate the prior takes different rows, labelled and unlabelled.")
+            raise InputError("Estimating the prior needs labelled and unlabelled rows that differ.")
         sigma = cross_val_predict(self.estimator, X, labels, cv=folds, method="predict_proba")[:, 1]
         return sigma[labels == 1], sigma[labels == 0], None
 

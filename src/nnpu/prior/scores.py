@@ -295,7 +295,7 @@ def as_features(x: Any, name: str) -> Any:
         raise InputError(str(error).splitlines()[0]) from error
     values = features.data if sp.issparse(features) else features
     if np.fmax.reduce(np.abs(values), axis=None, initial=0) > np.finfo(np.float32).max:
-        raise InputError(f"{name} holds values too large for float32; divide them by a number.")
+        raise InputError(f"{name} holds values too large for float32; scale them down.")
     return features
 
 

@@ -337,17 +337,17 @@ def _carrying(answered: Answered, among: Mask) -> int:
 def _notes(figures: dict[str, Estimate], answered: Answered) -> tuple[str, ...]:
     notes = []
     if np.isnan(figures["precision"].value):
-        notes.append("No row is flagged at this threshold: there is no precision.")
+        notes.append("No row is flagged at this threshold: precision is undefined.")
     for name, figure in figures.items():
         if figure.conservative and not np.isnan(figure.value):
             kind = {"precision": "flagged ", "recall": "positive "}.get(name, "")
             notes.append(
-                f"Only {figure.rows} answered {kind}rows carry the {name}: its interval is "
+                f"The {name} rests on only {figure.rows} answered {kind}rows: its range is "
                 "conservative."
             )
     if answered.doubts:
         notes.append(
-            f"{answered.doubts} rows have no clear answer: values take the prediction, intervals "
-            "the worst case."
+            f"{answered.doubts} rows have no clear answer: the prediction stands in for it in the "
+            "values, the worst case in the ranges."
         )
     return tuple(notes)

@@ -67,7 +67,7 @@ class Draw:
     chance : array of shape (n,)
         The inclusion probability of each drawn row; over all eligible rows they sum to n.
     N : int
-        The number of rows that there are.
+        The number of rows.
     excluded : array
         Indices of the rows that could not be drawn.
     purpose : str or dict

@@ -41,11 +41,11 @@ __all__ = [
     "scar_check",
 ]
 
-_CAP = 5.0  # no row counts for more than this many mean rows
+_CAP = 5.0  # times the mean weight, at most: no single answer decides the fit
 _EDGE = 1e-3  # probabilities are kept this far from 0 and 1 on the logit scale
 _FAR = float(logit(1 - _EDGE))  # the same for log-odds
-_SLOPE_ROWS = 10.0  # how many answers the slope 1 counts for
-_SHIFT_ROWS = 1.0  # how many answers the shift 0 counts for
+_SLOPE_ROWS = 10.0  # weight, in answers, of the penalty that draws the slope to 1
+_SHIFT_ROWS = 1.0  # the same for the shift, drawn to 0
 
 
 class KnownRows(NamedTuple):
@@ -420,7 +420,7 @@ def scar_check(
     found = int((answered.answers[answered.drawn] == 1).sum())
     if positives <= 0 or found < 5:
         nothing = Estimate(np.nan, 0.0, 1.0, found, True)
-        message = f"Only {found} positives were answered: too few to judge the labels."
+        message = f"Only {found} answers are positives: too few to judge the labels."
         return ScarCheck(_mean(q), nothing, 1.0, False, message)
     weighted = answered.total(np.where(others, p, 0.0), everywhere).value
     mean = float(np.clip(weighted / positives, 0, 1))
@@ -447,9 +447,9 @@ def _mean(q: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Estimate:
 def _message(labelled: float, others: float, pvalue: float) -> str:
     means = f"mean probability {labelled:.2f} of labelled and {others:.2f} of other positives"
     if pvalue >= 0.05:
-        return f"Nothing speaks against labels at random (p = {pvalue:.2g}; {means})."
+        return f"No evidence against random labelling (p = {pvalue:.2g}; {means})."
     kind = "easier" if labelled > others else "harder"
     return (
         f"Labelled positives are {kind} cases than the others (p = {pvalue:.2g}; {means}): do not "
-        "trust PU estimates of prior, precision or recall; trust the audit."
+        "trust estimates of the share, precision or recall without answers; trust the review."
     )

@@ -88,12 +88,12 @@ def parse_purpose(text: str) -> Purpose:
         return {name.strip(): float(share) for name, _, share in pairs}
     except ValueError:
         raise InputError(
-            f"The purpose {text!r} is not understood. Write finding=0.3+estimate=0.7, say."
+            f"The purpose {text!r} is not understood. Write, for example, finding=0.3+estimate=0.7."
         ) from None
 
 
 def parse_recall(text: str | None) -> float | None:
-    """Return the recall of a certificate that is wanted; None if none is.
+    """Return the recall that a certificate is to show; None without one.
 
     >>> parse_recall("recall=.9")
     0.9
@@ -106,7 +106,7 @@ def parse_recall(text: str | None) -> float | None:
     except ValueError:
         found = 0.0
     if not 0 < found < 1:
-        raise InputError(f"--until {text}: write recall=0.9, say.")
+        raise InputError(f"--until {text} is not understood. Write, for example, recall=0.9.")
     return found
 
 
@@ -268,7 +268,7 @@ def read_looks(path: str | os.PathLike[str], name: str) -> tuple[list[int], list
     for line, cells_ in lines:
         where, found = f"{path}, line {line}", dict(zip(names, cells_, strict=False))
         if found.get("review") != name:
-            raise InputError(f"{where}: this row is of another review, model or table.")
+            raise InputError(f"{where}: this row belongs to another review, model or table.")
         try:
             answer = parse_answer(found["answer"])
         except ValueError as error:
@@ -360,7 +360,7 @@ def _add(
         before = sheet.answers[sheet.ids.index(id_)]
         if str(before) != str(answer):
             raise InputError(f"{where}: the id {id_!r} has a second, different answer.")
-        sheet.notes.append(f"{where}: a second copy of {id_!r} was left out.")
+        sheet.notes.append(f"{where}: a second copy of {id_!r} was ignored.")
         return
     sheet.places.append(order)
     sheet.ids.append(id_)

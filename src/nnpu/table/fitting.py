@@ -108,7 +108,7 @@ def features_for(
 def name_drivers(
     classifier: BasePUClassifier, names: Sequence[str], plan: ColumnPlan, features: Any
 ) -> None:
-    """Tell `BiasedLabelPU` which features the columns became that decided who got a label."""
+    """Tell `BiasedLabelPU` which features come from the columns that decided who got a label."""
     if not names:
         return
     from nnpu.table.leaks import column_owners
@@ -257,7 +257,7 @@ def fit_classifier(
 
 
 def _least(classifier: BasePUClassifier) -> float:
-    """Return the smallest prior that was said to be possible: what it contradicts, all of them do.
+    """Return the smallest prior that the user allows: rows that contradict it contradict all.
 
     An estimate inside of given limits comes from the rows themselves and would test nothing.
     """

@@ -311,8 +311,8 @@ def check_order(table: Any, s: Any) -> None:
     with suppress(TypeError):  # an index that cannot be sorted
         if len(here) == len(there) and here.sort_values().equals(there.sort_values()):
             raise InputError(
-                "The labels have the index of the table in another order, and labels are taken by "
-                "their place: pass s.loc[table.index], or s.to_numpy() if the places are right."
+                "The labels have the index of the table in another order, and labels are matched "
+                "by position: pass s.loc[table.index], or s.to_numpy() if the positions are right."
             )
 
 
@@ -369,7 +369,7 @@ def _check_labelled(job: TablePU) -> None:
     if job.sampling != "one-sample":
         raise ParameterError(
             "The 'labelled' parameter of TablePU is for one sample: in two samples the labelled "
-            f"rows are no part of the others. Got {shown(job.labelled)} with "
+            f"rows are not part of the others. Got {shown(job.labelled)} with "
             f"sampling={job.sampling!r}."
         )
     if not (isinstance(job.prior, str) and job.prior == "auto"):

@@ -169,8 +169,11 @@ class ScorePU(BasePUClassifier):
             The heading.
         """
         check_is_fitted(self)
-        told = "The scores are another model's; probabilities and cut were fitted to them here."
-        lead = "What the scores say of the unlabelled rows, and how far they can be trusted."
+        told = (
+            "The scores come from another model; the probabilities and the cut were fitted to "
+            "them here."
+        )
+        lead = "What the scores say about the unlabelled rows, and how far to trust them."
         found = found or self.holdout_
         return model_page(
             self, found, title=title, lead=lead, learned=told, about_rows=ASSUMPTION, commands=False
@@ -205,7 +208,7 @@ class ScorePU(BasePUClassifier):
         """Return scores as a column of float64 on the scale that is calibrated, and labels."""
         scores = as_vector(X, "scores", "ScorePU")
         if np.abs(scores).max() > _LARGEST:
-            raise InputError("ScorePU: scores holds values beyond 1e30; divide them by a number.")
+            raise InputError("ScorePU: scores holds values beyond 1e30; scale them down.")
         if not isinstance(s, str):
             s = column_or_1d(s)
             check_consistent_length(scores, s)

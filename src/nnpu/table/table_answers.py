@@ -114,8 +114,8 @@ def with_answers(
         unknown = [id_ for id_ in sheet.ids if id_ not in at]
         if unknown:
             raise InputError(
-                f"{sheet.source}: ids that are not in the data: {len(unknown)}, {unknown[0]!r} "
-                "first. Use the data file that the rows were drawn from."
+                f"{sheet.source}: ids that are not in the data: {len(unknown)}, such as "
+                f"{unknown[0]!r}. Use the data file that the rows were drawn from."
             )
         for id_, answer in zip(sheet.ids, sheet.answers, strict=True):
             if answer is not None and not np.isnan(answer):

@@ -122,14 +122,14 @@ def in_the_world(found: TablePrior) -> str:
     >>> from nnpu.prior import PriorEstimate
     >>> estimate = PriorEstimate(0.3, 0.2, 0.4, "auto", True, "", "one-sample", 0.4)
     >>> in_the_world(TablePrior(0.3, estimate, 20, 80, 100))[:52]
-    'Labels are seldom given at random. As far as genuine'
+    'Labels are seldom given at random. Allowing for what'
     """
     share = typical_share(_known(found))
     low, high = (round(end * found.unlabelled) for end in (share.low, share.high))
     return (
-        "Labels are seldom given at random. As far as genuine problems go, between "
-        f"{low:,} and {high:,} of the unlabelled rows are positive ({100 * share.low:.0f} to "
-        f"{100 * share.high:.0f} %). nnpu review narrows that."
+        "Labels are seldom given at random. Allowing for what was measured on genuine problems, "
+        f"between {low:,} and {high:,} of the unlabelled rows are positive ({100 * share.low:.0f} "
+        f"to {100 * share.high:.0f} %). nnpu review narrows that."
     )
 
 
@@ -169,7 +169,7 @@ def check_labels(
     sampling: str,
     seed: int,
 ) -> ScarTest | None:
-    """Run `nnpu.scar_test` on labelled and unlabelled rows; None for what is no matrix.
+    """Run `nnpu.scar_test` on labelled and unlabelled rows; None if they are not a matrix.
 
     Parameters
     ----------
@@ -208,12 +208,12 @@ def label_line(test: ScarTest) -> str:
     --------
     >>> from nnpu.prior import ScarTest
     >>> label_line(ScarTest(0.4, (), ""))
-    'Labels: nothing contradicts labels given at random (p = 0.4).'
+    'Labels: no evidence against random labelling (p = 0.4).'
     """
     if test.pvalue >= 0.05:
-        return f"Labels: nothing contradicts labels given at random (p = {test.pvalue:.2g})."
+        return f"Labels: no evidence against random labelling (p = {test.pvalue:.2g})."
     where = f", by {', '.join(map(str, test.columns))}" if test.columns else ""
     return (
         f"Labels: not given at random (p = {test.pvalue:.2g}): clear cases are labelled too "
-        f"often{where}, or the prior is too large."
+        f"often{where}, or the share is too large."
     )

@@ -59,7 +59,7 @@ __all__ = [
     "write_rows",
 ]
 
-_FOLDS = 3
+_FOLDS = 3  # in which rows of the fit are scored again: each costs a fit
 _ROWS, _ROWS_OF_LIST = 100, 30  # to draw, unless somebody says how many
 _LONGEST_CELL = 20_000  # characters
 _FINE = 0.02  # a prior that is known this well changes few decisions
@@ -136,7 +136,7 @@ class Findings:
     notes: list[str]
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as plain values; a figure that there is none of is None."""
+        """Return everything as plain values; undefined figures are None."""
         plain: dict[str, Any] = _without_nan(asdict(self))
         return plain
 
@@ -150,18 +150,20 @@ class Findings:
             more.append(f"  {name:10s} {getattr(self.audit, name)}{before}{after}")
         if self.audit.precision_unlabelled is not None:
             more.append(f"  precision among unlabelled rows {self.audit.precision_unlabelled}")
-        head = f"From {self.audit.answered} answers, with 90 % intervals:"
+        head = f"From {self.audit.answered} answers, with 90 % ranges:"
         return [head, *more, *self.remarks()]
 
     def remarks(self) -> list[str]:
         """Return what there is to say beside the figures, a sentence each."""
         lines = []
         if wanted := self.audit.rows_for(2 * _FINE):
-            lines.append(f"About {wanted:,} more answers would give the prior to ±{_FINE}.")
+            lines.append(
+                f"About {wanted:,} more answers would give the share of positives to ±{_FINE}."
+            )
         if self.cut is not None:
             lines.append(
                 f"Cut of least cost: {self.cut.threshold:.3f} (between {self.cut.low:.3f} and "
-                f"{self.cut.high:.3f} the answers see no difference); cost per row "
+                f"{self.cut.high:.3f} the answers show no difference); cost per row "
                 f"{self.cut.cost}, {self.cut.flagged:.1%} of the rows flagged."
             )
         if self.scar is not None:
@@ -483,8 +485,8 @@ class ListFindings:
         lines = [
             f"Of the first {self.top:,} rows {self.answered:,} were answered: {self.yes:,} yes.",
             f"Positive among the {self.top:,}: about {count:,} ({low:,} to {high:,}, exact 90 % "
-            "interval).",
-            f"If you stopped when you liked the answers: {any_low:,} to {any_high:,}.",
+            "range).",
+            f"If you stopped early because of the answers: {any_low:,} to {any_high:,}.",
         ]
         if self.believed is not None:
             ends = [round(end * self.top) for end in self.believed[1:]]
@@ -520,8 +522,8 @@ def list_findings(model: TablePU, table: TableReview) -> ListFindings:
     notes = [*table.notes, *table.review.notes]
     if clear.size < given.size:
         notes.append(
-            f"{given.size - clear.size} rows have no clear answer and are left out: the interval "
-            "holds if they are like the others."
+            f"{given.size - clear.size} rows have no clear answer and are ignored: the range holds "
+            "if they are like the others."
         )
     return ListFindings(size, clear.size, yes, share(False), share(True), believed, notes)
 
@@ -713,7 +715,7 @@ def _out_of_fold(model: TablePU, batch: Batch, codes: NDArray[np.int8]) -> NDArr
 
 
 def _quick(model: TablePU) -> dict[str, Any]:
-    """Return the parameters of a model that only scores: the prior is known, nothing is said."""
+    """Return the parameters of a model that only scores: with the known prior, and silent."""
     wanted = {"prior": model.prior_, "verbose": 0, "n_folds": _FOLDS}
     known = model.classifier_.get_params(deep=False)
     return {name: value for name, value in wanted.items() if name in known}

@@ -93,7 +93,7 @@ class EnsemblePU(BasePUClassifier):
     random_state : int, RandomState or None, default=None
         Decides folds and members: the same seed on the same machine gives the same bits.
     n_jobs : int or None, default=None
-        Threads of the trees; None is one for each processor that is free. Results do not depend
+        Threads of the trees; None means one for each processor that is free. Results do not depend
         on it.
     verbose : int, default=0
         1 shows what is being fitted, on a line that changes; 2 prints a line per member.
@@ -167,7 +167,7 @@ class EnsemblePU(BasePUClassifier):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, *, groups: Any = None, answers: KnownRows | None = None) -> Self:
-        """Fit from labelled positives and unlabelled rows, and from what a person said of some.
+        """Fit from labelled positives and unlabelled rows, and from a person's answers to some.
 
         Parameters
         ----------
@@ -239,7 +239,9 @@ class EnsemblePU(BasePUClassifier):
         self.categories_ = find_categories(self.categories, self.levels_, X.shape[1], _OWNER)
         n_dense = self._n_dense(X)
         if any(i >= n_dense for i in self.categories_):
-            raise InputError("A sparse matrix has no category columns; one-hot columns do as well.")
+            raise InputError(
+                "A sparse matrix has no category columns: use one-hot columns instead."
+            )
         self.columns_ = fit_columns(X, self.categories_, _OWNER, n_dense)
         used = np.flatnonzero((codes >= 0) | (self.sampling == "one-sample"))
         x, words = self.columns_.parts(X if len(used) == len(codes) else X[used], n_dense)
@@ -272,7 +274,7 @@ class EnsemblePU(BasePUClassifier):
         task, folds, trials = self._work
         trials.append(trial := try_member(MEMBERS[name], task, folds))
         if trial.reason:
-            words = f"The member {name!r} of {_OWNER} is left out: it {trial.reason}."
+            words = f"The member {name!r} of {_OWNER} is not used: it {trial.reason}."
             warnings.warn(words, UserWarning, stacklevel=2)
         found = trial.reason or f"AUC of P against U {trial.auc or 0:.3f}"
         self._say(f"{name}: {found}, {trial.seconds:.1f} s out of fold")
@@ -303,7 +305,7 @@ class EnsemblePU(BasePUClassifier):
             return super()._prior_samples(X, codes, seed)
         _, folds, trials = self._work
         used = codes if self.sampling == "one-sample" else codes[codes >= 0]
-        kept = used[folds.held_out]  # known negatives are no part of U
+        kept = used[folds.held_out]  # known negatives are not part of U
         usable = [t.scores for t in trials if not t.reason]
         if not usable:
             raise InputError("No member tells labelled from unlabelled rows: give the prior.")
@@ -458,7 +460,8 @@ class EnsemblePU(BasePUClassifier):
         if p_against_u(log_odds, s) <= 0.5:
             warnings.warn(
                 "Out of fold, labelled rows score no higher than unlabelled ones: nothing was "
-                "learned that holds for new rows. Too few positives, or columns that do not tell.",
+                "learned that holds for new rows. There are too few positives, or the columns do "
+                "not tell the classes apart.",
                 UserWarning,
                 stacklevel=2,
             )

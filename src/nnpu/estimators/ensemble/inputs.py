@@ -65,7 +65,7 @@ def frame_levels(X: Any) -> Levels:
         if len(found) > MOST_CODES:
             raise InputError(
                 f"The column {str(X.columns[i])!r} has {len(found):,} different values, more than "
-                f"{MOST_CODES:,}: leave it out or make it numbers."
+                f"{MOST_CODES:,}: exclude it or turn it into numbers."
             )
         levels[i] = found
     return levels
@@ -125,7 +125,7 @@ def _is_missing(value: Any) -> bool:
 FAR = 1e30  # a value farther out than this many times the spread counts as this far
 _FAR_APART = 1e6  # a sparse column this many times the usual size is brought down to it
 _ENOUGH = 100_000  # rows that the spread of a column is taken from
-MOST_CODES = 1 << 16  # categories of a column that are told apart
+MOST_CODES = 1 << 16  # different categories of a column, at most
 
 #: The levels of each column of words, by the number of the column.
 Levels = dict[int, list[Any]]

@@ -70,7 +70,7 @@ def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
     reasons: dict[str, str] = {}
     for name, member in MEMBERS.items():
         if asked is not None and name not in asked:
-            reasons[name] = "not asked for"
+            reasons[name] = "not requested"
         elif name in _LIGHTGBM and not _lightgbm_loads():
             reasons[name] = "LightGBM cannot be loaded here"
         elif sparse and member.needs_dense:
@@ -78,9 +78,9 @@ def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
         elif (words is None and name == "linear") or (
             not sparse and name == "small-trees" and asked is None
         ):
-            reasons[name] = "for sparse data alone"
+            reasons[name] = "only for sparse data"
         elif name in ("topics", "taught") and not many_words:
-            reasons[name] = f"for sparse data of more than {MANY_COLUMNS} columns"
+            reasons[name] = f"only for sparse data with more than {MANY_COLUMNS} columns"
         elif wide and name in ("products", "splines", "kernel") and asked is None:
             reasons[name] = f"more than {MANY_COLUMNS} columns"
         elif name == "kernel" and len(task.s) > _MANY_ROWS and asked is None:

@@ -107,8 +107,8 @@ class Category(Column):
         """Say how many."""
         number = len(self.codes)
         parts = [f"{number:,} {'categories' if number > 1 else 'category'}"]
-        parts += ["rarer ones together"] if self.other else []
-        parts += ["missing as one more"] if self.missing else []
+        parts += ["rare ones merged"] if self.other else []
+        parts += ["missing is a category of its own"] if self.missing else []
         return ", ".join(parts)
 
     def read(self, cells: Any, first: int = 0, decimal: str | None = None) -> Reading:

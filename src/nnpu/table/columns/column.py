@@ -212,7 +212,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Column(ABC):
-    """A column of a table and what is done with it. Not to be used itself.
+    """A column of a table and what is done with it. Use one of its subclasses.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ def tolerant(
 ) -> Reading:
     """Return what was read; cells that hold something else count as missing, if they are few.
 
-    Words that say "not known" are no mistakes, however many there are.
+    Words that say "not known" are not mistakes, however many there are.
 
     Parameters
     ----------

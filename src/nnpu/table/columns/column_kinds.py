@@ -211,7 +211,7 @@ def _are_some(found: NDArray[np.float64], probe: Any) -> bool:
 def _special_digits(
     name: str, text: Any, values: Any, places: NDArray[np.intp], training: Any
 ) -> Column | None:
-    """Return what digits are that are no number: dates, codes, ids; None if they may be one."""
+    """Return what digits are if not numbers: dates, codes, ids; None if they may be numbers."""
     import pyarrow.compute as pc
 
     digits = np.asarray(pc.match_substring_regex(values, r"^\d+$"), dtype=bool)
@@ -340,4 +340,4 @@ def _with_units(values: Any) -> str:
     if pc.mean(unit).as_py() < 1 - TOLERATED:
         return ""
     cell = values.filter(unit)[0].as_py()[:40]
-    return f"taken for words: more than digits stands in the cells, as in {cell!r}"
+    return f"taken for words: cells hold more than digits, such as {cell!r}"

@@ -272,7 +272,7 @@ def _is_words(column: Any) -> bool:
 
 
 def _plain(column: Column) -> dict[str, Any]:
-    """Return a column as plain values; what is as by default is left out."""
+    """Return a column as plain values; defaults are omitted."""
     values = {field.name: getattr(column, field.name) for field in dataclasses.fields(column)}
     optional = {
         field.name
@@ -310,7 +310,7 @@ def fit_columns(
     drop : sequence of str
         Columns to exclude.
     used : mapping of str to str, optional
-        More columns that are no features, each with the reason that is given for it.
+        More columns to exclude, each with its reason.
     images : str, optional
         A column of image files, which is then all that is learned from.
     words : bool, default=False
@@ -441,12 +441,12 @@ def _find_id(
 def _cells(batch: Batch, column: Column) -> Any:
     kind = batch.matrices if column.kind == "matrix" else batch.columns
     if column.name not in kind:
-        raise InputError(f"{column.name!r} is not of the kind that it was in fit")
+        raise InputError(f"{column.name!r} is of another kind than in fit")
     cells = kind[column.name]
     if kind is batch.columns and not is_plain(cells.type):
         raise InputError(
-            f"Column {column.name!r} holds {cells.type} cells, not of the kind that it was in fit; "
-            "turn it into numbers or strings."
+            f"Column {column.name!r} holds {cells.type} cells, another kind than in fit; turn it "
+            "into numbers or strings."
         )
     return cells
 

@@ -110,11 +110,11 @@ def binned(values: NDArray[np.float64], edges: Any) -> NDArray[np.int64]:
 
 
 _MATTERS = 0.05  # share of the cells from which a difference is worth a line
-_CHANCE = 1e-3  # probability below which a difference is no accident
+_CHANCE = 1e-3  # probability below which a difference is not chance
 _MOVED = 0.5  # share of the cells in other tenths of the training's values
-_LEAST_ROWS = 30  # below, nothing is said about the spread of numbers and scores
+_LEAST_ROWS = 30  # fewer rows say too little about medians, ranges and scores
 _OTHER_SHARE = 0.1  # difference of the flagged shares that is worth a line
-_SURELY = 4.0  # standard errors beyond which a difference of scores is no accident
+_SURELY = 4.0  # standard errors beyond which a difference of scores is not chance
 _OTHER_MEAN = 0.5  # difference of the mean scores, in standard deviations of the training's
 
 
@@ -349,7 +349,7 @@ class _Tally:
 
 
 def _many(found: int, cells: int, usual: float, rows: int, least: float) -> bool:
-    """Return whether so many cells matter and are no accident."""
+    """Return whether so many cells matter and are not chance."""
     if found <= least * cells:
         return False
     from scipy.stats import binom

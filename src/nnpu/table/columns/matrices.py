@@ -124,7 +124,7 @@ class Picture(Column):
         paths = as_text(cells).to_pylist()
         for row, path in enumerate(paths, first + 1):
             if not path:
-                raise InputError(f"Column {self.name!r}, row {row}: no image file is named.")
+                raise InputError(f"Column {self.name!r}, row {row}: the cell names no image file.")
         return Reading(paths)
 
     def files(self, paths: list[str], source: str) -> NDArray[np.object_]:

@@ -49,7 +49,7 @@ _CLEANING = (
 
 
 def spelled_numbers(text: Any, decimal: str, *, shares: bool = False) -> NDArray[np.float64]:
-    """Return strings as numbers, NaN for what is none.
+    """Return strings as numbers, NaN for those that are not.
 
     Parameters
     ----------

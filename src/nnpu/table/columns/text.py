@@ -82,7 +82,7 @@ class Directions:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
-        """Return what `arrays` described; ValueError if it is none."""
+        """Return what `arrays` described; ValueError if it is not valid."""
         terms = bytes(np.asarray(arrays["terms"], dtype=np.uint8)).decode().split("\n")
         weights, components = arrays["weights"], arrays["components"]
         if weights.shape != (len(terms),) or components.shape[1:] != weights.shape:
@@ -208,7 +208,7 @@ class Text(Column):
         return sparse.csr_array(hashing.transform(values.fill_null("").to_pylist()))
 
     def raw(self, values: Any) -> Any:
-        """Return the coordinates, NaN for a missing text; the terms of a missing text are none."""
+        """Return the coordinates, NaN for a missing text; a missing text has no terms."""
         if self.directions is None:
             raise InputError(
                 f"Column {self.name!r}: the model was stored without its directions; fit anew."
