@@ -22,6 +22,7 @@ import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
 from nnpu.parameters import InputError, check_count, check_label_bias
+from nnpu.ranges import Z90, Estimate, weighted_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +46,6 @@ __all__ = [
 
 _DRAWS = 2_000  # of the law: the ends of a range are then stable to about .01
 _GRID = 240  # cuts at which curves are kept; geometric, since the first rows matter most
-_Z = 1.6448536269514722  # the 95 % quantile of a normal distribution
 _WIDEST, _MOST = 0.25, 3.0  # an identified share: width of its range, ratio of the ends
 _TINY = 1e-6
 _LEFT = 0.05  # of the law inside of the limits that a user gave; with less it says nothing
@@ -55,14 +55,6 @@ _RESAMPLED = 400  # samples of the answers that give an AUC its interval
 #: What is left out at each end of a range. A range of more than .88 says nothing: its tails are
 #: cut a little more, which costs nothing in how often ranges hold (``docs/genuine.md``).
 _TAILS, _WIDE = (0.05, 0.06, 0.07, 0.08, 0.1), 0.88
-
-
-class Estimate(NamedTuple):
-    """A number with its 90 % interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -412,7 +404,7 @@ class AuditedHidden(Hidden):
         inside = self._rank < n
         if inside.sum() < _FEW:
             return believed
-        return _weighted_share(self.answers.y[inside], self.answers.weight[inside])
+        return weighted_share(self.answers.y[inside], self.answers.weight[inside])
 
     def found(self, n: int) -> Estimate:
         """Return the share of the hidden positives that is among the `n` highest-ranked rows."""
@@ -420,23 +412,11 @@ class AuditedHidden(Hidden):
         if positive.sum() < _FEW:
             return believed
         inside = (self._rank[positive] < n).astype(np.float64)
-        return _weighted_share(inside, self.answers.weight[positive])
+        return weighted_share(inside, self.answers.weight[positive])
 
 
 def _says_something(share: Estimate) -> bool:
-    return share.high - share.low <= _WIDEST and share.high <= _MOST * share.low
-
-
-def _weighted_share(y: NDArray[np.float64], weight: NDArray[np.float64]) -> Estimate:
-    """Return a weighted share with Clopper and Pearson's interval for the effective size."""
-    from scipy.stats import beta
-
-    value = min(float(weight @ y / weight.sum()), 1.0)
-    n = float(weight.sum() ** 2 / (weight @ weight))
-    k = value * n
-    low = float(beta.ppf(0.05, k, n - k + 1)) if k > 0 else 0.0
-    high = float(beta.ppf(0.95, k + 1, n - k)) if k < n else 1.0
-    return Estimate(value, low, high)
+    return share.width <= _WIDEST and share.high <= _MOST * share.low
 
 
 def audited_hidden(
@@ -598,7 +578,7 @@ def _unusual(share: NDArray[np.float64], law: LabelLaw) -> NDArray[np.float64]:
     """Return how far shares are from the law's, in standard deviations of the log-odds."""
     m = logit(law.share)
     beyond = logit(np.clip(share, 1e-4, 1 - 1e-4)) - m
-    below, above = (m - logit(law.share_low)) / _Z, (logit(law.share_high) - m) / _Z
+    below, above = (m - logit(law.share_low)) / Z90, (logit(law.share_high) - m) / Z90
     found = np.clip(beyond / np.where(beyond < 0, below, above), -_SEEN, _SEEN)
     return np.asarray(found)
 
@@ -660,7 +640,7 @@ def _two_piece(
 ) -> NDArray[np.float64]:
     """Draw shares whose log-odds are normal on either side of the median."""
     m = logit(middle)
-    below, above = (m - logit(low)) / _Z, (logit(high) - m) / _Z
+    below, above = (m - logit(low)) / Z90, (logit(high) - m) / Z90
     return np.asarray(expit(m + np.where(normal < 0, below, above) * normal))
 
 
@@ -675,7 +655,7 @@ def _truncated(
     if least <= 0 and most >= 1:
         return _two_piece(middle, low, high, normal)
     m = logit(middle)
-    below, above = max((m - logit(low)) / _Z, _TINY), max((logit(high) - m) / _Z, _TINY)
+    below, above = max((m - logit(low)) / Z90, _TINY), max((logit(high) - m) / Z90, _TINY)
     ends = [logit(_inside(end)) - m for end in (least, most)]
     first, last = (ndtr(end / (below if end < 0 else above)) for end in ends)
     if last - first < _LEFT:

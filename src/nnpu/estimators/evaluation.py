@@ -17,7 +17,6 @@ from scipy.special import logit
 
 from nnpu import metrics
 from nnpu.hidden import (
-    Estimate,
     Hidden,
     HiddenPositives,
     KnownShare,
@@ -26,6 +25,7 @@ from nnpu.hidden import (
 )
 from nnpu.parameters import InputError
 from nnpu.prior import PriorEstimate, estimate_prior
+from nnpu.ranges import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
