@@ -19,7 +19,7 @@ from nnpu.terminal import status
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from nnpu.hidden import Estimate
+    from nnpu.ranges import Estimate
     from nnpu.table import TablePU
 
 __all__ = ["demo"]

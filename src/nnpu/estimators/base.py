@@ -179,6 +179,14 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         -------
         self
         """
+        X, codes, seed = self._up_to_prior(X, y, groups)
+        self.calibration_, self.threshold_ = ScoreCalibration(1.0, 0.0), 0.0
+        self._fit_scores(X, codes, seed)
+        self._groups = None
+        return self
+
+    def _up_to_prior(self, X: Any, y: Any, groups: Any) -> tuple[Any, Labels, int]:
+        """Take the steps of a fit up to ``prior_``; return rows, codes and seed for the others."""
         self._check_parameters()
         X, s = self._validate(X, y)
         self.classes_, codes = labels.fit_labels(s)
@@ -189,10 +197,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         self._prepare(X, codes, seed)
         self.prior_estimate_: PriorEstimate | None = None
         self.prior_ = self._find_prior(X, codes, seed)
-        self.calibration_, self.threshold_ = ScoreCalibration(1.0, 0.0), 0.0
-        self._fit_scores(X, codes, seed)
-        self._groups = None
-        return self
+        return X, codes, seed
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
         """Return the scores g(x): positive where the labelled class is predicted.

@@ -38,6 +38,7 @@ from nnpu.metrics import propensity_metrics
 from nnpu.parameters import InputError, ParameterError, shown
 from nnpu.prior import PriorEstimate, estimate_prior
 from nnpu.prior.scores import spline_features
+from nnpu.ranges import Z90
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,6 +129,7 @@ class BiasedLabelPU(BasePUClassifier):
     """
 
     sampling = "one-sample"
+    _known: Any = None  # the propensities that were given, while rows are fitted
 
     def __init__(
         self,
@@ -413,13 +415,12 @@ _SHARES = 12  # that are tried
 _DRAWS = 2
 _MOST = 0.95  # quantile of the weights above which no row counts more
 _MORE = 1 + 1e-6  # the prior is greater than the labelled share
-_Z90 = 1.645
 
 
 def weighted_share(s: NDArray[np.bool_], chance: Floats) -> PriorEstimate:
     """Return the mean of s / e, which is the share of positives if the propensities are right."""
     value = s / chance
-    share, margin = float(value.mean()), _Z90 * float(value.std() / np.sqrt(len(s)))
+    share, margin = float(value.mean()), Z90 * float(value.std() / np.sqrt(len(s)))
     if share >= 1:
         raise InputError(
             f"The mean of s / chance is {share:.3g}: more positives than rows. The propensities "

@@ -17,7 +17,7 @@ from scipy.special import logit
 
 from nnpu import metrics
 from nnpu.hidden import (
-    Estimate,
+    LENGTHS,
     Hidden,
     HiddenPositives,
     KnownShare,
@@ -26,6 +26,7 @@ from nnpu.hidden import (
 )
 from nnpu.parameters import InputError
 from nnpu.prior import PriorEstimate, estimate_prior
+from nnpu.ranges import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -559,9 +560,8 @@ def hidden_lines(found: Evaluation, most: int = 5) -> list[str]:
 
 def list_sizes(hidden: Hidden) -> list[int]:
     """Return the lengths of the list to speak of: 20, 50, 100, 200, …, up to half of the rows."""
-    wanted = [20, 50, 100, 200, 500, 1_000, 2_000, 5_000]
     likely = max(2 * hidden.share.value * hidden.rows, 100)
-    sizes = [n for n in wanted if n <= min(hidden.rows / 2, likely)]
+    sizes = [n for n in LENGTHS if n <= min(hidden.rows / 2, likely)]
     return sizes[:5] or [max(hidden.rows // 2, 1)]
 
 

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from nnpu.estimators.out_of_fold import align
 from nnpu.prior.curve import auc
+from nnpu.ranges import Z90
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,6 @@ __all__ = ["PlainList", "compare_lists", "plain_scores"]
 
 _FIRST = 100  # rows of the lists that are compared
 _SHOWN = 10  # rows that only one list has; fewer do not show in which columns they differ
-_Z90 = 1.6448536269514722
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class PlainList:
     @property
     def differs(self) -> bool:
         """Whether held-out labelled rows tell the two lists apart, beyond chance (90 %)."""
-        return abs(self.reached - self.plain_reached) > _Z90 * self.error
+        return abs(self.reached - self.plain_reached) > Z90 * self.error
 
     def lines(self, flagged: int) -> list[str]:
         """Say in plain words how the lists differ.

@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from nnpu.data.folds import PUStratifiedKFold
+from nnpu.data.folds import PUStratifiedKFold, equal_rows
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.parameters import InputError, ParameterError, shown
 
@@ -161,7 +161,7 @@ class PUWrapper(BasePUClassifier):
         """Out-of-fold probabilities of the estimator, on rows of whatever kind it takes."""
         used = np.flatnonzero(codes >= 0)
         X, labels = _safe_indexing(X, used), codes[used].astype(np.int64)
-        groups = _equal_rows(X) if self._groups is None else self._groups[used]
+        groups = equal_rows(X) if self._groups is None else self._groups[used]
         n_groups = len(labels) if groups is None else np.unique(groups).size
         n_folds = min(5, int(labels.sum()), int((1 - labels).sum()), n_groups)
         if n_folds < 2:
@@ -192,26 +192,6 @@ def _with_rows(X: Any) -> Any:
     if sp.issparse(X):
         return X.tocsr()
     return X if isinstance(X, list | tuple) or hasattr(X, "shape") else np.asarray(X)
-
-
-def _equal_rows(X: Any) -> NDArray[np.intp] | None:
-    """Return a number for each row, equal for equal rows; None if all rows differ or none do.
-
-    A positive that is also a row of U must not be recognised out of fold.
-    """
-    if sp.issparse(X):
-        spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-        keys = [X.indices[i:j].tobytes() + X.data[i:j].tobytes() for i, j in spans]
-    else:
-        rows = X.to_numpy() if hasattr(X, "to_numpy") else X
-        plain = isinstance(rows, np.ndarray) and rows.dtype != object
-        keys = [row.tobytes() if plain else tuple(row) for row in rows]
-    numbers: dict[Any, int] = {}
-    try:
-        groups = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
-    except TypeError:  # cells that cannot be compared, about which the estimator will complain
-        return None
-    return None if len(numbers) in (1, len(keys)) else groups
 
 
 def _is_list(X: Any) -> bool:

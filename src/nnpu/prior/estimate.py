@@ -23,7 +23,6 @@ from nnpu.parameters import (
     shown,
 )
 from nnpu.prior.curve import (
-    Z90,
     FloatArray,
     auc,
     check_random_state,
@@ -34,6 +33,7 @@ from nnpu.prior.curve import (
 )
 from nnpu.prior.methods import METHODS, Limits, best_bin, best_bin_interval
 from nnpu.prior.mixture import CLOSE, FAR, Law
+from nnpu.ranges import Z90
 from nnpu.terminal import how_many
 
 if TYPE_CHECKING:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.estimators.evaluation import Evaluation, RankedRow, Ranking
-    from nnpu.hidden import Estimate, Hidden
+    from nnpu.hidden import Hidden
+    from nnpu.ranges import Estimate
     from nnpu.report.verdict import Verdict
     from nnpu.review import Audit
 
@@ -516,8 +517,8 @@ def review_section(
 
     Examples
     --------
-    >>> from nnpu.review import Audit, Estimate
-    >>> found = Audit(*[Estimate(0.5, 0.4, 0.6, 100)] * 4, None, 0.5, 100, 0)
+    >>> from nnpu.review import Audit, AuditedEstimate
+    >>> found = Audit(*[AuditedEstimate(0.5, 0.4, 0.6, 100)] * 4, None, 0.5, 100, 0)
     >>> review_section(found, [found], {"prior": 0.7}, []).title
     'What a person said'
     """

@@ -32,8 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnpu.data.vectors import as_array, as_floats
-from nnpu.hidden import Estimate
 from nnpu.parameters import InputError, check_count, check_prior
+from nnpu.ranges import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from nnpu.hidden import Estimate
+    from nnpu.ranges import Estimate
 
 __all__ = ["STATE", "ListReview", "load"]
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from nnpu.hidden import Answers, Estimate, audited_hidden
+from nnpu.hidden import Answers, audited_hidden
 from nnpu.parameters import InputError, ParameterError, shown
+from nnpu.ranges import Estimate
 from nnpu.terminal import how_many
 
 if TYPE_CHECKING:

@@ -257,11 +257,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             batch, codes = self._once(batch, codes)
             batch, codes = self._apart(batch, codes)
         groups, unused = self._groups(batch, codes)
-        in_folds = self._in_folds(codes)
-        aside = np.zeros(len(codes), dtype=bool)
-        if not in_folds:
-            how = self.holdout, self.random_state
-            aside = rows_to_judge(batch, codes, *how, groups=groups, time=self.time)
+        in_folds, aside = self._aside(batch, codes, groups)
         fitted = np.flatnonzero(~aside)
         self.columns_ = self._plan(batch, fitted, unused)
         self._say(*self._lines(batch, codes, aside, in_folds))
@@ -337,6 +333,15 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         enough = min((codes == 1).sum(), (codes == 0).sum()) >= LEAST_LABELLED
         small = len(codes) <= MOST_ROWS and self.time is None and self.holdout > 0
         return bool(small and enough and not trains_in_epochs(self.model, self.images))
+
+    def _aside(
+        self, batch: Batch, codes: NDArray[np.int8], groups: Any
+    ) -> tuple[bool, NDArray[np.bool_]]:
+        """Return whether the model is judged in folds, and else which rows are set aside."""
+        if self._in_folds(codes):
+            return True, np.zeros(len(codes), dtype=bool)
+        how = self.holdout, self.random_state
+        return False, rows_to_judge(batch, codes, *how, groups=groups, time=self.time)
 
     def _judge_in_folds(
         self, batch: Batch, features: Any, codes: NDArray[np.int8], groups: Any, known: Any
@@ -443,16 +448,35 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         self._say(*lines)
 
     def estimate_prior(self, table: Any, s: Any) -> TablePrior:
-        """Estimate the share of positives in a table, without fitting a model."""
+        """Estimate the share of positives in a table as `fit` with ``prior="auto"`` does.
+
+        It is what `fit` finds on the same table with the same seed, without the rest of a fit.
+
+        Parameters
+        ----------
+        table, s
+            As in `fit`.
+        """
         from nnpu.table.table_prior import table_prior
 
         batch, codes = self._apart(*self._once(*self._read(table, s)))
         groups, unused = self._groups(batch, codes)
-        self.columns_ = self._plan(batch, np.arange(batch.n_rows), unused)
-        features = features_for(self._classifier(codes), self.columns_, batch)
+        fitted = np.flatnonzero(~self._aside(batch, codes, groups)[1])
+        self.columns_ = self._plan(batch, fitted, unused)
+        if self.columns_.has_images:
+            raise InputError(
+                "TablePU.estimate_prior takes columns of a table, not images, whose features only "
+                "a fit finds: fit the model and read classifier_.prior_estimate_."
+            )
+        classifier = self._classifier(codes[fitted]).set_params(prior="auto")
+        features = features_for(classifier, self.columns_, batch)
+        name_drivers(classifier, self._labelled_by(), self.columns_, features)
         leaking_columns(self.columns_, features, codes, batch, self.sampling)
-        features = self.columns_.as_one_matrix(features)[0]
-        return table_prior(features, codes, groups, self.sampling, self.random_state)
+        self._say(
+            f"Estimating the share as a fit does: {type(classifier).__name__} on "
+            f"{len(fitted):,} rows, out of fold ..."
+        )
+        return table_prior(classifier, features, codes, fitted, groups)
 
     def plan_columns(self, table: Any, s: Any = None) -> ColumnPlan:
         """Say what would be done with each column of a table, without fitting a model.

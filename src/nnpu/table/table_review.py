@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,10 +14,11 @@ from sklearn.preprocessing import normalize
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.estimators.evaluation import unlabelled_cut
 from nnpu.files import write_text
-from nnpu.hidden import Estimate, unlabelled_probability
+from nnpu.hidden import unlabelled_probability
 from nnpu.parameters import InputError
+from nnpu.ranges import Estimate
 from nnpu.review import Audit, ListReview, Review, curves, least_cost, list_count, scar_check
-from nnpu.review.audits import FIGURES
+from nnpu.review.audits import FIGURES, AuditedEstimate
 from nnpu.review.page import images_of
 from nnpu.review.sheets import cells as table_cells
 from nnpu.review.sheets import looks_text, parse_purpose
@@ -137,7 +138,7 @@ class Findings:
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain values; undefined figures are None."""
-        plain: dict[str, Any] = _without_nan(asdict(self))
+        plain: dict[str, Any] = _plain(self)
         return plain
 
     def lines(self) -> list[str]:
@@ -655,11 +656,16 @@ def _with_answers(model: TablePU, table: TableReview) -> Evaluation | None:
     return audited(found, known, np.arange(len(found.s)), cut, model.label_bias)
 
 
-def _without_nan(value: Any) -> Any:
+def _plain(value: Any) -> Any:
+    """Return dataclasses and audited figures by their names, and None for NaN."""
+    if isinstance(value, AuditedEstimate):
+        value = value.to_json()
+    elif is_dataclass(value):
+        value = {each.name: getattr(value, each.name) for each in fields(value)}
     if isinstance(value, dict):
-        return {key: _without_nan(one) for key, one in value.items()}
+        return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_nan(one) for one in value]
+        return [_plain(one) for one in value]
     return None if isinstance(value, float) and np.isnan(value) else value
 
 
