@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import warnings
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from html import escape
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Self
@@ -32,9 +33,11 @@ if TYPE_CHECKING:
     from nnpu.calibration import Threshold
     from nnpu.estimators.explain import Contributions
     from nnpu.estimators.labels import Labels
+    from nnpu.review import KnownRows
 
 __all__ = [
     "BasePUClassifier",
+    "FitData",
     "NotebookBox",
     "refuse_search_over_prior",
 ]
@@ -128,6 +131,34 @@ def _goes_by_own_prior(scorer: Any) -> bool:
 metrics.register_scorers()  # for scoring="pu_f1"
 
 
+@dataclass(frozen=True)
+class FitData:
+    """What `fit` was given, checked: every step of a fit takes it, and no classifier keeps it.
+
+    Attributes
+    ----------
+    x : array, sparse matrix or Rows
+        The features, as `_validate` returns them.
+    codes : ndarray of shape (n,)
+        PU labels: 1 labelled positive, 0 unlabelled, −1 known negative.
+    groups : ndarray of shape (n,) or None
+        Numbers of groups whose rows stay together.
+    seed : int
+        What every random choice of the fit derives from.
+    answers : KnownRows or None
+        What a person said of some rows; `EnsemblePU` takes it.
+    chance : array-like or None
+        The propensity of each row, if it is known; `BiasedLabelPU` takes it.
+    """
+
+    x: Any
+    codes: Labels
+    groups: NDArray[np.intp] | None
+    seed: int
+    answers: KnownRows | None = None
+    chance: Any = None
+
+
 class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """What all PU classifiers share. Not to be used itself.
 
@@ -152,7 +183,6 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     random_state: Any
     scar_test_: Any = None  # the `ScarTest` of a table's labels, if `TablePU` made one
     _offset: NDArray[np.float64] | None = None  # what is subtracted from the columns of X
-    _groups: NDArray[np.intp] | None = None  # of the rows, while they are fitted
     _called_by: str = ""  # the class that the user called, if it was another
 
     def set_params(self, **params: Any) -> Self:
@@ -179,19 +209,25 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         -------
         self
         """
+        return self._fit(X, y, groups)
+
+    def _fit(
+        self, X: Any, y: Any, groups: Any, answers: KnownRows | None = None, chance: Any = None
+    ) -> Self:
+        """Take the steps of every fit; what `_prepare` returns is handed to those after it."""
         self._check_parameters()
         X, s = self._validate(X, y)
         self.classes_, codes = labels.fit_labels(s)
-        self._groups = labels.fit_groups(groups, len(codes), self._owner)
+        groups = labels.fit_groups(groups, len(codes), self._owner)
         self._known_negatives = bool(np.any(codes == -1))
         self._check_labels(codes)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        self._prepare(X, codes, seed)
+        data = FitData(X, codes, groups, seed, answers, chance)
+        work = self._prepare(data)
         self.prior_estimate_: PriorEstimate | None = None
-        self.prior_ = self._find_prior(X, codes, seed)
+        self.prior_ = self._find_prior(data, work)
         self.calibration_, self.threshold_ = ScoreCalibration(1.0, 0.0), 0.0
-        self._fit_scores(X, codes, seed)
-        self._groups = None
+        self._fit_scores(data, work)
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
@@ -372,16 +408,16 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         """Say who does not use known negatives, and what to do; empty if they are used."""
         return ""
 
-    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any, Any]:
+    def _prior_samples(self, data: FitData, work: Any) -> tuple[Any, Any, Any]:
         """Return what the prior is estimated from: rows of P and of U, and the groups of both.
 
         Or scores made by models that have not seen these rows, and None.
         """
         from nnpu.estimators.features import prior_rows, rows_of
 
-        p, u = prior_rows(X, codes, seed)
-        groups = None if self._groups is None else (self._groups[p], self._groups[u])
-        return rows_of(X, p), rows_of(X, u), groups
+        p, u = prior_rows(data.x, data.codes, data.seed)
+        groups = None if data.groups is None else (data.groups[p], data.groups[u])
+        return rows_of(data.x, p), rows_of(data.x, u), groups
 
     def _positive(self, X: Any) -> NDArray[np.bool_]:
         # In float64: NumPy would round the threshold to the type of the scores.
@@ -412,11 +448,14 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         self.threshold_ = chosen.value
         return chosen
 
-    def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
-        """Do what can fail on bad input before the prior is estimated."""
+    def _prepare(self, data: FitData) -> Any:
+        """Do what can fail on bad input before the prior is estimated.
+
+        What it returns is the `work` of the later steps, which may change it; nothing by default.
+        """
 
     @abstractmethod
-    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
+    def _fit_scores(self, data: FitData, work: Any) -> None:
         """Fit whatever computes the scores."""
 
     @abstractmethod
@@ -503,10 +542,10 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
             warnings.warn(
                 f"{np.sum(codes == -1)} known negatives are not used by {reason}",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
-    def _find_prior(self, X: Any, codes: Labels, seed: int) -> float:
+    def _find_prior(self, data: FitData, work: Any) -> float:
         if isinstance(self.prior, PriorEstimate):
             self.prior_estimate_ = self.prior
             return self.prior.value
@@ -514,18 +553,14 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         if self.prior != "auto" and limits is None:
             return float(self.prior)  # type: ignore[arg-type]
         if self._unlabelled_is_negative():  # then nothing is hidden
-            return float(np.mean(codes == 1))
-        return self._estimate_prior(self._prior_samples(X, codes, seed), codes, seed)
-
-    def _estimate_prior(self, samples: tuple[Any, Any, Any], codes: Labels, seed: int) -> float:
-        """Estimate the share of positives from what `_prior_samples` gives, inside of limits."""
-        limits = self.prior if isinstance(self.prior, tuple | list) else None
-        x_p, x_u, groups = samples
+            return float(np.mean(data.codes == 1))
+        codes = data.codes
+        x_p, x_u, groups = self._prior_samples(data, work)
         self.prior_estimate_ = estimate_prior(
             x_p,
             x_u,
             sampling=self.sampling,
-            random_state=seed,
+            random_state=data.seed,
             groups=groups,
             counts=(int(np.sum(codes == 1)), int(np.sum(codes == 0))),
         )

@@ -24,7 +24,7 @@ with needing("torch", extra="torch", owner="PUClassifier"):
 
 from nnpu.data.rows import SparseBatch, as_rows
 from nnpu.estimators import threshold_choice
-from nnpu.estimators.base import BasePUClassifier
+from nnpu.estimators.base import BasePUClassifier, FitData
 from nnpu.losses import get_loss
 from nnpu.models import TabularNet
 from nnpu.objective import Objective
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
     from nnpu.data.rows import Rows
-    from nnpu.estimators.labels import Labels
     from nnpu.risk import AnyLoss, Risk
 
 __all__ = [
@@ -227,9 +226,9 @@ class PUClassifier(BasePUClassifier):
         return True
 
     @plain_torch()
-    def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
-        rows = as_rows(X)
-        self.module_ = self._build(rows, int(X.shape[1]), seed)
+    def _prepare(self, data: FitData) -> None:
+        rows = as_rows(data.x)
+        self.module_ = self._build(rows, int(data.x.shape[1]), data.seed)
         probe(self.module_, rows, _OWNER)
 
     def _build(self, rows: Rows | None, n_features: int, seed: int) -> nn.Module:
@@ -253,15 +252,16 @@ class PUClassifier(BasePUClassifier):
             )
         return module.to(find_device(self.device))
 
-    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
+    def _fit_scores(self, data: FitData, work: None) -> None:
         """Train; a network that collapsed is trained again, and what came of it is said."""
-        sample = TrainingSample(as_rows(X), torch.from_numpy(codes))
+        seed = data.seed
+        sample = TrainingSample(as_rows(data.x), torch.from_numpy(data.codes))
         options = self.training or DEFAULT_TRAINING
         self._train(sample, seed, self.lr, options)
         first = fault = self._fault(sample)
         for attempt in range(1, _ATTEMPTS):
             if fault:
-                self.module_ = self._build(sample.rows, int(X.shape[1]), seed + attempt)
+                self.module_ = self._build(sample.rows, int(data.x.shape[1]), seed + attempt)
                 retry = replace(options, checkpoint=None)
                 self._train(sample, seed + attempt, self.lr / 3**attempt, retry)
                 fault = self._fault(sample)
@@ -318,7 +318,7 @@ class PUClassifier(BasePUClassifier):
             warnings.warn(
                 f"The held-out rows could not calibrate the probabilities: {error}",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _scores(self, X: Any) -> NDArray[np.float32]:
