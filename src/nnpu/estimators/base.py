@@ -124,6 +124,7 @@ def _goes_by_own_prior(scorer: Any) -> bool:
 
     several = getattr(scorer, "_scorers", None)  # scikit-learn's scorer of several metrics
     each = list(several.values()) if isinstance(several, dict) else [scorer]
+    # The scorer that calls `score`: a private class of scikit-learn, which has no public sign.
     by_default = [type(one).__name__ == "_PassthroughScorer" for one in each]
     return any(by_default) or any(one.prior is None for one in each if isinstance(one, PUScorer))
 
@@ -184,6 +185,14 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     scar_test_: Any = None  # the `ScarTest` of a table's labels, if `TablePU` made one
     _offset: NDArray[np.float64] | None = None  # what is subtracted from the columns of X
     _called_by: str = ""  # the class that the user called, if it was another
+
+    # What the job of a table must know of a class.
+    _takes_codes = False  # gaps and codes of categories as they are, as trees do
+    _takes_words = False  # words beside numbers and codes
+    _takes_images = False  # images, and nothing else
+    _trains_in_epochs = False  # as networks do, for as long as the user likes
+    _one_sample_only = False
+    _traced_by_torch = False  # its ONNX graph is
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; a search over `prior` by scores under each candidate's own is refused."""
@@ -491,6 +500,15 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         from nnpu.estimators.loading import restore_shared
 
         restore_shared(self, fitted)
+
+    def _adapt(self, **wanted: Any) -> Self:
+        """Set those of the parameters that the class has; the others mean nothing to it."""
+        known = self._get_param_names()
+        return self.set_params(**{name: wanted[name] for name in wanted if name in known})
+
+    def _watching(self, X: Any, s: Labels) -> Self:
+        """Measure the risk of rows that were set aside while it trains, if the class can."""
+        return self
 
     def _check_shared_parameters(self, owner: str | None = None) -> None:
         owner = owner or self._owner

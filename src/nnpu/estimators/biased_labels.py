@@ -141,6 +141,7 @@ class BiasedLabelPU(BasePUClassifier):
     array([0.1, 0.9])
     """
 
+    _one_sample_only = True
     sampling = "one-sample"
 
     def __init__(

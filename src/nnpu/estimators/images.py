@@ -496,6 +496,8 @@ class ImagePU(BasePUClassifier):
     array([1., 0.])
     """
 
+    _takes_images = True
+    _trains_in_epochs = True
     _format: ImageFormat
 
     def __init__(

@@ -11,7 +11,7 @@ import copy
 import inspect
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
     from nnpu.data.rows import Rows
+    from nnpu.estimators.labels import Labels
     from nnpu.risk import AnyLoss, Risk
 
 __all__ = [
@@ -57,7 +58,6 @@ __all__ = [
     "keep_linear",
     "needs_argument",
     "probe",
-    "watched",
     "weights_for",
 ]
 
@@ -144,6 +144,9 @@ class PUClassifier(BasePUClassifier):
     >>> clf.predict([[2, 2], [-2, -2]])
     array([1., 0.])
     """
+
+    _trains_in_epochs = True
+    _traced_by_torch = True
 
     def __init__(
         self,
@@ -320,6 +323,20 @@ class PUClassifier(BasePUClassifier):
                 UserWarning,
                 stacklevel=5,
             )
+
+    def _watching(self, X: Any, s: Labels) -> Self:
+        """Measure the risk on rows that it is not fitted to, after every epoch."""
+        rows, labels = as_rows(X), torch.from_numpy(s)
+
+        def add(row: dict[str, float], module: torch.nn.Module) -> None:
+            objective = Objective(self.prior_, risk=self.risk, sampling=self.sampling)
+            risks = evaluate(objective, predict_scores(module, rows), labels)
+            row |= {f"valid_{name}": value for name, value in risks.items()}
+
+        training = self.training or DEFAULT_TRAINING
+        if training.on_epoch_end is None:
+            self.set_params(training=replace(training, on_epoch_end=add))
+        return self
 
     def _scores(self, X: Any) -> NDArray[np.float32]:
         return predict_scores(self.module_, as_rows(X)).numpy()
@@ -572,22 +589,3 @@ def _moments(batch: Tensor | SparseBatch) -> Tensor:
         return sums.index_add(1, batch.indices, torch.stack([values, values**2]))
     x = batch.double()
     return torch.stack([x.sum(dim=0), (x**2).sum(dim=0)])
-
-
-def watched(classifier: BasePUClassifier, features: Any, s: NDArray[np.int8]) -> BasePUClassifier:
-    """Let a network measure its risk on rows that it is not fitted to, after every epoch."""
-    rows, labels = as_rows(features), torch.from_numpy(s)
-
-    def add(row: dict[str, float], module: torch.nn.Module) -> None:
-        objective = Objective(
-            classifier.prior_,
-            risk=classifier.risk,
-            sampling=classifier.sampling,
-        )
-        risks = evaluate(objective, predict_scores(module, rows), labels)
-        row |= {f"valid_{name}": value for name, value in risks.items()}
-
-    training = classifier.training or DEFAULT_TRAINING
-    if training.on_epoch_end is None:
-        classifier.set_params(training=replace(training, on_epoch_end=add))
-    return classifier

@@ -34,9 +34,9 @@ from nnpu.estimators.ensemble.inputs import (
     usable,
 )
 from nnpu.estimators.ensemble.member_scorers import Scorer, View
-from nnpu.estimators.ensemble.members import MANY_COLUMNS, MEMBERS, PIXELS, Member, excluded
+from nnpu.estimators.ensemble.members import MEMBERS, PIXELS, excluded
 from nnpu.estimators.ensemble.sparse_members import joined
-from nnpu.estimators.ensemble.task import Task
+from nnpu.estimators.ensemble.task import MANY_COLUMNS, Member, Task
 from nnpu.estimators.ensemble.trials import Folds, Trial, make_folds, refit, try_member
 from nnpu.estimators.ensemble.weights import (
     answers_count,
@@ -153,6 +153,8 @@ class EnsemblePU(BasePUClassifier):
     array([1., 0.])
     """
 
+    _takes_codes = True
+    _takes_words = True
     out_of_fold_: OutOfFold | None = None
     _stack: NDArray[np.float64] | None = None
 
