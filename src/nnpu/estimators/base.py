@@ -572,13 +572,17 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
             return float(self.prior)  # type: ignore[arg-type]
         if self._unlabelled_is_negative():  # then nothing is hidden
             return float(np.mean(data.codes == 1))
-        codes = data.codes
-        x_p, x_u, groups = self._prior_samples(data, work)
+        return self._estimate_prior(self._prior_samples(data, work), data.codes, data.seed)
+
+    def _estimate_prior(self, samples: tuple[Any, Any, Any], codes: Labels, seed: int) -> float:
+        """Estimate the share of positives from what `_prior_samples` gives, inside of limits."""
+        limits = self.prior if isinstance(self.prior, tuple | list) else None
+        x_p, x_u, groups = samples
         self.prior_estimate_ = estimate_prior(
             x_p,
             x_u,
             sampling=self.sampling,
-            random_state=data.seed,
+            random_state=seed,
             groups=groups,
             counts=(int(np.sum(codes == 1)), int(np.sum(codes == 0))),
         )
