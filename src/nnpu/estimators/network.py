@@ -58,6 +58,7 @@ __all__ = [
     "keep_linear",
     "needs_argument",
     "probe",
+    "scale_of_moments",
     "weights_for",
 ]
 
@@ -575,10 +576,14 @@ def feature_scale(rows: Rows) -> tuple[Tensor, Tensor]:
     mean, square = total / len(rows)
     if not centred:
         mean = torch.zeros_like(mean)
+    return mean.float(), scale_of_moments(mean, square).float()
+
+
+def scale_of_moments(mean: Tensor, square: Tensor) -> Tensor:
+    """Return the standard deviations from the means of values and of squares; 1 for constants."""
     variance = (square - mean**2).clamp(min=0)
     # Less than the rounding error of the two moments is no variance at all.
-    scale = torch.where(variance > 1e-12 * square, variance.sqrt(), 1.0)
-    return mean.float(), scale.float()
+    return torch.where(variance > 1e-12 * square, variance.sqrt(), 1.0)
 
 
 def _moments(batch: Tensor | SparseBatch) -> Tensor:
