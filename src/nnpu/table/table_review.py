@@ -714,14 +714,7 @@ def _out_of_fold(model: TablePU, batch: Batch, codes: NDArray[np.int8]) -> NDArr
     folds = PUStratifiedKFold(_FOLDS, random_state=model.random_state)
     groups = group_numbers(batch, model.groups_)
     for fitted, rest in folds.split(features, codes, groups):
-        part = clone(model.classifier_).set_params(**_quick(model))
+        part = clone(model.classifier_)._adapt(prior=model.prior_, verbose=0, n_folds=_FOLDS)
         part.fit(features[fitted], codes[fitted])
         scores[rest] = part.decision_function(features[rest])
     return scores
-
-
-def _quick(model: TablePU) -> dict[str, Any]:
-    """Return the parameters of a model that only scores: with the known prior, and silent."""
-    wanted = {"prior": model.prior_, "verbose": 0, "n_folds": _FOLDS}
-    known = model.classifier_.get_params(deep=False)
-    return {name: value for name, value in wanted.items() if name in known}
