@@ -219,6 +219,6 @@ def test_the_ensemble_keeps_labelled_rows_in_what_it_holds_out():
 
 def test_twenty_thousand_columns_are_not_twenty_thousand_lines():
     columns = [Number(f"c{j}", 0.0, 0.0, 1.0, False) for j in range(20_000)]
-    lines = ColumnPlan((*columns, Dropped("note", "no cell has a value"))).told()
+    lines = ColumnPlan((*columns, Dropped("note", "no cell has a value"))).lines()
     assert len(lines) < 60
     assert lines[-1] == "... and 19,996 more: 19,995 number, 1 dropped"

@@ -468,13 +468,14 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         Returns
         -------
         ColumnPlan
-            Its ``columns`` have a ``name``, a ``kind``, and ``told()``, which says it in words.
+            Its ``columns`` have a ``name``, a ``kind``, and a ``description()`` in words.
 
         Examples
         --------
         >>> import pyarrow as pa
         >>> table = pa.table({"age": [31, 45, 52], "town": ["Ulm", "Bonn", "Ulm"]})
-        >>> [f"{column.name}: {column.told()}" for column in TablePU().plan_columns(table).columns]
+        >>> plan = TablePU().plan_columns(table)
+        >>> [f"{column.name}: {column.description()}" for column in plan.columns]
         ['age: number', 'town: 1 category, rarer ones together']
         """
         job: TablePU = clone(self).set_params(verbose=0)  # this one stays as it is
