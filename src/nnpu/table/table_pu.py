@@ -242,8 +242,9 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         Parameters
         ----------
         table : table or path
-            A pandas, polars or pyarrow table, a NumPy array, or the path of a file. The columns of
-            an array of strings or of mixed cells are called ``x0``, ``x1`` and so on.
+            A pandas or polars frame (lazy ones too), a pyarrow table or anything else with an Arrow
+            stream (DuckDB, Ibis), a NumPy array, or the path of a file. The columns of an array of
+            strings or of mixed cells are called ``x0``, ``x1`` and so on.
         s : str or array-like
             The column with the PU labels, or the labels: 1, true or yes where a row is known to
             be positive; 0, false, no or nothing where that is unknown; −1 for a known negative;

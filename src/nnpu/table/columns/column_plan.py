@@ -503,6 +503,8 @@ class TableSummary:
     def id(self) -> str | None:
         """Return the name of the id column, if there is one."""
         if self._id_name is not None:
+            if self._id_name in self._skip:
+                return None
             if not self._columns[self._id_name].texts.unique:
                 raise _no_id("the table", self._id_name)
             return self._id_name

@@ -222,10 +222,10 @@ class Texts:
         places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         self.count += len(text) - text.null_count
         self.gaps += text.null_count
-        there = np.flatnonzero(places >= 0)
-        rows = np.zeros(len(encoded.dictionary), dtype=np.int64)
-        rows[places[there[::-1]]] = there[::-1]  # the last one written is the first row
-        counts = np.bincount(places[there], minlength=len(rows))
+        # Places count up as texts are met first.
+        highest = np.maximum.accumulate(places)
+        rows = np.flatnonzero(np.diff(highest, prepend=-1))
+        counts = np.bincount(places + 1, minlength=len(rows) + 1)[1:]
         self._join(encoded.dictionary, counts, rows + first)
 
     def merge(self, other: Texts) -> None:
@@ -252,11 +252,12 @@ class Texts:
         kept = np.arange(len(values))
         if len(values) > self.most or not self.exact:
             hashes = text_hashes(values)
-            kept = np.argsort(hashes, kind="stable")[: self.most]
+            if len(values) > self.most:
+                kept = np.argpartition(hashes, self.most - 1)[: self.most]
+                self._limit = float(hashes[kept].max()) / 2.0**64
             self.exact = False
-            if len(kept) == self.most:
-                self._limit = float(hashes[kept[-1]]) / 2.0**64
-        order = kept[np.argsort(rows[kept], kind="stable")]
+        in_order = len(rows) < 2 or bool((rows[1:] > rows[:-1]).all())
+        order = np.sort(kept) if in_order else kept[np.argsort(rows[kept], kind="stable")]
         if len(order) < len(values) or (order[1:] < order[:-1]).any():
             values = values.take(pa.array(order))
         self.values, self.counts, self.rows = values, counts[order], rows[order]
@@ -289,14 +290,21 @@ def text_hashes(text: Any) -> NDArray[np.uint64]:
     import pyarrow as pa
 
     text = text.cast(pa.large_string())
-    _, ends, data = text.buffers()
-    ends = np.frombuffer(ends, np.int64)[text.offset : text.offset + len(text) + 1]
-    letters = np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]].astype(np.uint64)
-    starts, lengths = ends[:-1] - ends[0], np.diff(ends)
-    places = np.arange(len(letters)) - np.repeat(starts, lengths)
-    odd = _hashes(np.arange(lengths.max(initial=0))) | np.uint64(1)  # a factor for each place
-    sums = np.append(np.uint64(0), np.cumsum((letters + np.uint64(1)) * odd[places]))  # mod 2^64
-    return _hashes(sums[ends[1:] - ends[0]] - sums[starts])
+    _, offsets, data = text.buffers()
+    ends = np.frombuffer(offsets, np.int64)[text.offset : text.offset + len(text) + 1]
+    letters = np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]]
+    padded = np.concatenate([letters, np.zeros(8, np.uint8)])
+    eight = np.ndarray(len(letters) + 1, "<u8", padded, strides=(1,))  # letters from each place on
+    starts, left = ends[:-1] - ends[0], np.diff(ends)
+    hashes = _hashes(left)
+    longer = np.flatnonzero(left > 0)
+    while longer.size:
+        words = eight[starts[longer]]
+        over = (8 * np.maximum(8 - left[longer], 0)).astype(np.uint64)  # bits of the next text
+        hashes[longer] = _hashes(hashes[longer] ^ ((words << over) >> over))
+        starts, left = starts + 8, left - 8
+        longer = longer[left[longer] > 0]
+    return hashes
 
 
 class RowSample:
