@@ -68,8 +68,11 @@ def frame_columns(table: Any) -> dict[str, Any]:
     """
     import pyarrow as pa
 
-    if not hasattr(table, "__arrow_c_stream__") and hasattr(table, "collect_schema"):
-        table = table.collect()  # a lazy frame of polars or narwhals
+    if not hasattr(table, "__arrow_c_stream__"):
+        if callable(getattr(table, "collect", None)) and hasattr(table, "collect_schema"):
+            table = table.collect()  # a lazy frame of polars or narwhals
+        if hasattr(table, "to_arrow"):  # polars before 1.3
+            table = table.to_arrow()
     named: list[tuple[Any, Any]]
     if hasattr(table, "columns") and hasattr(table, "items") and not isinstance(table, pa.Table):
         # pandas, whose own stream refuses columns of mixed cells
