@@ -112,6 +112,6 @@ def evaluate(
         flagged, rows = f"{found.hidden.flagged:,}", f"{found.hidden.rows:,}"
         cut = f"{scores} > {model.unlabelled_cut_:.4g}"
         say(f"Predicted positive: {flagged} of {rows} unlabelled rows ({cut}).")
-    say(str(found), CAVEAT, f"Next: {advice}")
+    say(str(found), *found.plain_lines(), CAVEAT, f"Next: {advice}")
     if report is not None:
         say(f"Report: {report} (opens in a browser)")

@@ -221,7 +221,7 @@ class Evaluation:
         changed = ["What differs from the training rows:"] if self.drift else []
         changed += [f"  {line}" for line in self.drift]
         note = [self.prior_note] if self.prior_note else []
-        return "\n".join([*note, *self.lines(), *self.plain_lines(), *changed])
+        return "\n".join([*note, *self.lines(), *changed])
 
     def plain_lines(self) -> list[str]:
         """Say how the list differs from that of a plain classifier, if they were compared."""

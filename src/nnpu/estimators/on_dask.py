@@ -274,6 +274,7 @@ def train(
     patience : float
         Seconds that a training without workers, or a cancelled one, is waited for.
     """
+    from lightgbm.basic import LightGBMError
     from lightgbm.dask import DaskLGBMRegressor
 
     options = {name: value for name, value in options.items() if name != "num_threads"}
@@ -283,6 +284,12 @@ def train(
         try:
             return _watched(client, trainer, X, s, patience)
         except LostWorkerError:
+            _free_networks(client, patience)
+        try:
+            return _watched(client, trainer, X, s, patience)
+        except LightGBMError:
+            # What was left of the first training was collected in the midst of the second, and
+            # with it the connections of both: by now nothing is left.
             _free_networks(client, patience)
             return _watched(client, trainer, X, s, patience)
 
