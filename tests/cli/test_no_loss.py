@@ -187,7 +187,7 @@ def test_rows_of_a_wrong_kind_are_one_line_that_says_what_to_do(classifier, kind
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("kind", ["a meta tensor", "a lazy frame", "a structured array"])
+@pytest.mark.parametrize("kind", ["a meta tensor", "a structured array"])
 def test_a_table_of_a_wrong_kind_is_one_line_too(kind):
     with pytest.raises(InputError) as refused:
         TablePU(0.4, model="linear").fit(RAW[kind][0], S)

@@ -194,9 +194,9 @@ class CellSummary:
         self.nulls += cells.null_count
         if is_string(cells.type):
             values = plain_numbers(cells, self.name, memory) if self.plain else None
-            self.plain = values is not None and not np.isinf(values).any()
-            if self.plain:
-                self.plain = int(np.isnan(values).sum()) == cells.null_count
+            self.plain = False
+            if values is not None and not np.isinf(values).any():
+                self.plain = int(np.isnan(values).sum()) == cells.null_count  # no word such as nan
                 self._widen(values)
             self.texts.add(as_text(cells), first)
             return
