@@ -242,8 +242,9 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         Parameters
         ----------
         table : table or path
-            A pandas, polars or pyarrow table, a NumPy array, or the path of a file. The columns of
-            an array of strings or of mixed cells are called ``x0``, ``x1`` and so on.
+            A pandas or polars frame (lazy ones too), a pyarrow table or anything else with an Arrow
+            stream (DuckDB, Ibis), a NumPy array, or the path of a file. The columns of an array of
+            strings or of mixed cells are called ``x0``, ``x1`` and so on.
         s : str or array-like
             The column with the PU labels, or the labels: 1, true or yes where a row is known to
             be positive; 0, false, no or nothing where that is unknown; −1 for a known negative;
@@ -492,13 +493,14 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         Returns
         -------
         ColumnPlan
-            Its ``columns`` have a ``name``, a ``kind``, and ``told()``, which says it in words.
+            Its ``columns`` have a ``name``, a ``kind``, and a ``description()`` in words.
 
         Examples
         --------
         >>> import pyarrow as pa
         >>> table = pa.table({"age": [31, 45, 52], "town": ["Ulm", "Bonn", "Ulm"]})
-        >>> [f"{column.name}: {column.told()}" for column in TablePU().plan_columns(table).columns]
+        >>> plan = TablePU().plan_columns(table)
+        >>> [f"{column.name}: {column.description()}" for column in plan.columns]
         ['age: number', 'town: 1 category, rare ones merged']
         """
         job: TablePU = clone(self).set_params(verbose=0)  # this one stays as it is
