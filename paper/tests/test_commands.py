@@ -83,6 +83,10 @@ def test_every_option_says_what_it_does(name):
         (["table2", "--dataset", "digits"], "'--dataset' parameter of nnpu-paper table2"),
         (["bench", "speed"], "'NAME' parameter of nnpu-paper bench"),
         (["figure2", "--dataset", "mnist"], "cannot be used"),
+        (["figure2", "--reduced"], "cifar10 cannot be used"),
+        (["figure2", "--reduced", "--dataset", "mnist"], "--dataset cifar10"),
+        (["figure1", "--reduced"], "--reduced belongs to figure2 and figure3"),
+        (["figure2", "--reduced", "--fast"], "one of --reduced and --fast"),
     ],
 )
 def test_a_wrong_word_is_one_line_and_status_2(arguments, words, capsys, tmp_path, monkeypatch):

@@ -309,6 +309,11 @@ def _figure_command(name: str) -> click.Command:
     @click.option(
         "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at once."
     )
+    @click.option(
+        "--reduced",
+        is_flag=True,
+        help="Figures 2 and 3, CIFAR-10: fewer P, U and test images and a greater step, for a CPU.",
+    )
     @_fast_option
     @_seed_option
     @_json_option
@@ -353,16 +358,31 @@ def _chosen(
     samplings: int | None,
     epochs: int | None,
     glove: str | None,
+    reduced: bool,
     fast: bool,
 ) -> list[Setting]:
     """The settings of a figure, shortened or narrowed as the options say."""
-    from nnpu_paper.experiments import FAST
+    from nnpu_paper.experiments import FAST, REDUCED
 
+    if reduced and fast:
+        raise click.UsageError("Choose one of --reduced and --fast.")
     names = sorted({setting.dataset for setting in figure.settings})
     if dataset is not None:
         check_choice("--dataset", dataset, f"nnpu-paper {name}", names)
+    settings = figure.settings
+    if reduced:
+        settings = tuple(
+            replace(setting, **REDUCED[setting.name])
+            for setting in settings
+            if setting.name in REDUCED and dataset in (None, setting.dataset)
+        )
+        if not settings:
+            raise click.UsageError(
+                "--reduced belongs to figure2 and figure3 with --dataset cifar10; the others run "
+                "in full."
+            )
     chosen = []
-    for setting in figure.settings:
+    for setting in settings:
         if dataset in (None, setting.dataset):
             if glove and setting.dataset == "20news":
                 setting = replace(setting, model=f"word-average-{glove}")
@@ -424,13 +444,15 @@ def theory(out: Path, fast: bool, seed: int, as_json: bool) -> None:
 
 # Speed.
 
-_CONTESTS = ("training", "mnist", "outofcore", "sparse", "processes")
+_CONTESTS = ("training", "mnist", "outofcore", "sparse", "processes", "epsilon")
 _COLUMNS = {
     "ratio": ("ratio", 8, ".2f"),
     "processor_ratio": ("CPU", 8, ".2f"),
     "seconds": ("seconds", 10, ".2f"),
+    "cpu_seconds": ("CPU s", 10, ".2f"),
     "rows_per_second": ("rows/s", 12, ","),
     "peak_mb": ("peak MB", 9, ","),
+    "resident_mb": ("RSS MB", 9, ","),
 }
 
 
@@ -474,6 +496,7 @@ def bench(
     outofcore  400,000 rows of 2,000 features, disk and memory (6.4 GB of disk)
     sparse     1,000,000 rows of 100,000 features, 50 not zero (0.4 GB of disk)
     processes  two processes of one thread against one of two threads
+    epsilon    generated text of epsilon's shape, from the file to the first epoch (20 GB of disk)
     """  # noqa: D301 (click reads the backspace)
     check_choice("NAME", name, "nnpu-paper bench", _CONTESTS)
     if authors is not None and name != "mnist":
@@ -484,6 +507,10 @@ def bench(
         table = speed.measure_disk(rows or 400_000, repeats=repeats)
     elif name == "sparse":
         table = speed.measure_sparse(rows or 1_000_000, repeats=repeats)
+    elif name == "epsilon":
+        from nnpu_paper.generated import measure_epsilon
+
+        table = measure_epsilon(rows or 400_000)
     elif name == "processes":
         table = speed.measure_processes(speed.Shape(n_rows=rows or 60_000), repeats=repeats)
     else:
@@ -503,6 +530,12 @@ def bench(
             for key, _, width, form in columns
         )
         click.echo(f"{row['what']:42}" + "".join(cells))
+    if name == "epsilon":
+        click.echo(
+            "\nThe data are generated. The peak is anonymous memory in that phase: mapped files\n"
+            "do not count. RSS is the highest resident size so far, with pages of mapped files."
+        )
+        return
     click.echo(
         "\nThe ratio is the time as a multiple of that of the line it belongs to (1.00); CPU is\n"
         "the same by the processor's clock. The peak is anonymous memory of the process: mapped\n"
