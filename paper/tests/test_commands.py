@@ -105,6 +105,24 @@ def test_a_wrong_word_is_one_line_and_status_2(arguments, words, capsys, tmp_pat
     assert said.count("\n") == 1
 
 
+def test_a_figure_takes_several_data_sets_and_no_others(tmp_path, monkeypatch):
+    asked = []
+
+    def at_hand(settings):
+        asked.extend(setting.name for setting in settings)
+        raise InputError("enough")
+
+    monkeypatch.setattr(runs, "at_hand", at_hand)
+    options = ["--dataset", "20news", "--dataset", "mnist", "--out", str(tmp_path)]
+    with pytest.raises(SystemExit):
+        main(["figure3", *options])
+    assert asked == ["mnist", "20news"]
+    asked.clear()
+    with pytest.raises(SystemExit):
+        main(["figure2", "--reduced", "--out", str(tmp_path)])
+    assert asked == ["cifar10-reduced"]
+
+
 def test_it_is_not_shared_between_processes(capsys, monkeypatch):
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "1")
     with pytest.raises(SystemExit):

@@ -78,9 +78,7 @@ _seed_option = click.option(
 )
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 _fast_option = click.option("--fast", is_flag=True, help="A minute-scale version.")
-_dataset_option = click.option(
-    "--dataset", help="Only this data set: mnist, epsilon, 20news or cifar10."
-)
+_ONLY = "Only this data set: mnist, epsilon, 20news or cifar10"
 
 
 # The demo.
@@ -294,7 +292,9 @@ def _figure_command(name: str) -> click.Command:
         short_help=_FIGURES[name],
     )
     @_out_option(_SHARED.get(name, name), "runs, tables, pictures and claims")
-    @_dataset_option
+    @click.option(
+        "--dataset", "datasets", multiple=True, help=f"{_ONLY}. It can be given several times."
+    )
     @click.option(
         "--samplings", type=click.IntRange(min=1), help="Random samplings.  [default: 10]"
     )
@@ -354,7 +354,7 @@ def _chosen(
     name: str,
     figure: Figure,
     *,
-    dataset: str | None,
+    datasets: Sequence[str],
     samplings: int | None,
     epochs: int | None,
     glove: str | None,
@@ -367,15 +367,13 @@ def _chosen(
     if reduced and fast:
         raise click.UsageError("Choose one of --reduced and --fast.")
     names = sorted({setting.dataset for setting in figure.settings})
-    if dataset is not None:
+    for dataset in datasets:
         check_choice("--dataset", dataset, f"nnpu-paper {name}", names)
-    settings = figure.settings
+    settings = [each for each in figure.settings if each.dataset in (datasets or names)]
     if reduced:
-        settings = tuple(
-            replace(setting, **REDUCED[setting.name])
-            for setting in settings
-            if setting.name in REDUCED and dataset in (None, setting.dataset)
-        )
+        settings = [
+            replace(each, **REDUCED[each.name]) for each in settings if each.name in REDUCED
+        ]
         if not settings:
             raise click.UsageError(
                 "--reduced belongs to figure2 and figure3 with --dataset cifar10; the others run "
@@ -383,12 +381,11 @@ def _chosen(
             )
     chosen = []
     for setting in settings:
-        if dataset in (None, setting.dataset):
-            if glove and setting.dataset == "20news":
-                setting = replace(setting, model=f"word-average-{glove}")
-            if fast:
-                setting = setting.shortened(**FAST[setting.name])
-            chosen.append(setting.shortened(samplings=samplings, epochs=epochs))
+        if glove and setting.dataset == "20news":
+            setting = replace(setting, model=f"word-average-{glove}")
+        if fast:
+            setting = setting.shortened(**FAST[setting.name])
+        chosen.append(setting.shortened(samplings=samplings, epochs=epochs))
     return chosen
 
 
@@ -410,7 +407,7 @@ def table1(out: Path, as_json: bool) -> None:
 
 @cli.command()
 @_out_option("table2", "the table and the claims")
-@_dataset_option
+@click.option("--dataset", help=f"{_ONLY}.")
 @_json_option
 def table2(out: Path, dataset: str | None, as_json: bool) -> None:
     """Count what Table 2 lists: the data sets."""
