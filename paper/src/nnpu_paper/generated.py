@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nnpu.data import Dataset
     from nnpu_paper.results import Row
 
     Made = TypeVar("Made")
@@ -137,9 +136,9 @@ def measure_epsilon(
     Returns
     -------
     list of dict
-        A phase each: ``what``, ``seconds``, ``cpu_seconds`` (of this process), ``rows_per_second``,
-        ``peak_mb`` (anonymous memory at its highest) and ``resident_mb`` (the highest resident size
-        of the process so far, with pages of mapped files).
+        A phase each: ``what``, ``seconds``, ``cpu_seconds`` (of this process), ``rows_per_second``
+        of the files, ``peak_mb`` (anonymous memory at its highest) and ``resident_mb`` (the highest
+        resident size of the process so far, with pages of mapped files).
     """
     parent = Path(tempfile.gettempdir() if folder is None else folder)
     spec = EpsilonSpec(n_rows, n_rows // 4, n_features)
@@ -147,7 +146,7 @@ def measure_epsilon(
     check_room(parent, n_all * n_features * (_TEXT + 4))
     phases: list[Row] = []
 
-    def timed(what: str, n_times: int, work: Callable[[], Made]) -> Made:
+    def timed(what: str, work: Callable[[], Made], rows: int | None = None) -> Made:
         clock = Clock()
         with peak_memory() as peak:
             clock.start()
@@ -158,7 +157,7 @@ def measure_epsilon(
                 "what": what,
                 "seconds": round(clock.wall, 2),
                 "cpu_seconds": round(clock.processor, 2),
-                "rows_per_second": round(n_times / clock.wall),
+                **({"rows_per_second": round(rows / clock.wall)} if rows else {}),
                 "peak_mb": round(peak[0]),
                 "resident_mb": round(_resident_mb()),
             }
@@ -167,26 +166,23 @@ def measure_epsilon(
 
     with tempfile.TemporaryDirectory(dir=parent, prefix="nnpu-bench-") as name:
         place = Path(name)
-        bundle = timed("generate the text", n_all, lambda: generate_epsilon(place, spec))
+        bundle = timed("generate the text", lambda: generate_epsilon(place, spec), n_all)
 
-        def load() -> Dataset:
-            return load_epsilon(
-                spec=spec,
-                bundles=(bundle,),
-                name=GENERATED.dataset,
-                cache=place,
-                folder=place,
-                download=False,
-            )
-
-        timed("convert the text", n_all, load)
-        data = timed("map what was converted", n_all, load)
+        convert = partial(
+            load_epsilon,
+            spec=spec,
+            bundles=(bundle,),
+            name=GENERATED.dataset,
+            cache=place,
+            folder=place,
+            download=False,
+        )
+        data = timed("convert the text", convert, n_all)
         setting = GENERATED.shortened(epochs=epochs, samplings=1)
         for method in setting.methods:
             run = ExperimentRun(setting, method, 0, 0)
             timed(
                 f"{method.name}, {epochs} epoch{'s' * (epochs > 1)}",
-                n_all * epochs,
                 partial(run_one, run, data=data),
             )
     return phases
