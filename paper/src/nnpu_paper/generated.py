@@ -1,8 +1,8 @@
 """A generated stand-in for epsilon: files of its format and shape, and what running them costs.
 
-epsilon itself is a download of 12 GB. Generated numbers show that files of its size go through the
-same reading, sampling and training as the real ones, in which time and memory; what is learned
-from them says nothing about the paper.
+Generated numbers show that files of epsilon's size go through the same reading, sampling and
+training as the real ones, and in which time and memory. What is learned from them says nothing
+about the paper.
 """
 
 from __future__ import annotations
