@@ -380,7 +380,7 @@ def test_what_two_tables_do_not_share_is_named():
         TablePU(0.4).fit_two(p[:1], u)
 
 
-TAKEN_OUT = "40 of the 300 unlabelled rows are labelled positives too and are taken out"
+TAKEN_OUT = "40 of the 300 unlabelled rows are labelled positives too and are no longer counted"
 
 
 def test_positives_in_the_unlabelled_table_are_taken_out_of_it():

@@ -141,13 +141,13 @@ def read_arrow(source: Path) -> Any:
                 table = reader.read_all()
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{source} is no Arrow file, or is damaged ({error}).") from error
+        raise InputError(f"{source} is not an Arrow file, or is damaged ({error}).") from error
     check_unique(source, table.column_names)
     return table
 
 
 def read_excel(source: Path, sheet: str | None = None) -> Any:
-    """Return a sheet of an Excel workbook, a blank row between others being a row.
+    """Return a sheet of an Excel workbook; a blank row between others counts as a row.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def _excel_rows(
         raise InputError(f"{source} is empty.")
     if not rows:
         raise InputError(f"{source} has no rows.")
-    places = sorted(set(header).union(*rows))  # columns without a name or a cell are no columns
+    places = sorted(set(header).union(*rows))  # columns without a name or a cell are ignored
     names = {place: str(header.get(place, "")) for place in places}
     check_unique(source, names.values())
     return names, rows, sum(not row for row in rows)
@@ -247,7 +247,7 @@ def _filled_rows(source: Path, sheet: Any) -> list[dict[int, Any]]:
         if blank > len(rows) + _MOST_GAPS:
             raise InputError(
                 f"{source}: {gap:,} rows before row {number:,} of sheet {sheet.title!r} are blank; "
-                "delete them, or what stands below them."
+                "delete them, or the cells below them."
             )
         rows += [{} for _ in range(gap)]
         rows.append(cells)
@@ -307,7 +307,9 @@ def read_svmlight(source: Path) -> dict[str, Any]:
     except (ValueError, OSError, EOFError, OverflowError, MemoryError) as error:
         raise InputError(f"{source} is not SVMlight text ({error}).") from error
     if x.shape[1] > _MOST_FEATURES:
-        raise InputError(f"{source} has a feature of index {x.shape[1]:,}, beyond any table's.")
+        raise InputError(
+            f"{source} has a feature of index {x.shape[1]:,} (too large for any table)."
+        )
     return {"x": csr_array(x), "y": y}
 
 

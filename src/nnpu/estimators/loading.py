@@ -132,7 +132,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _check_sizes(folder: Path) -> None:
-    """Do not write what would not be read again."""
+    """Refuse to write what `load` would refuse to read."""
     for name in (WEIGHTS, CONFIG):
         size = (folder / name).stat().st_size
         if size > LARGEST[name]:
@@ -320,7 +320,7 @@ def _parameters(plain: dict[str, Any]) -> dict[str, Any]:
 
 
 def restore_shared(classifier: BasePUClassifier, fitted: dict[str, Any]) -> None:
-    """Give a classifier what every one of them has, from the values of a folder."""
+    """Restore what all classifiers share, from the values of a folder."""
     owner = type(classifier).__name__
     classifier.classes_ = _classes(fitted["classes"], fitted["classes_dtype"])
     classifier._known_negatives = fitted["known_negatives"] is True
@@ -338,12 +338,12 @@ def restore_shared(classifier: BasePUClassifier, fitted: dict[str, Any]) -> None
     if "feature_names" in fitted:
         names = fitted["feature_names"]
         if len(names) != classifier.n_features_in_ or not all(isinstance(n, str) for n in names):
-            raise ValueError("the names of the features are not one text for each of them")
+            raise ValueError("the names of the features are not one string for each of them")
         classifier.feature_names_in_ = np.array(names, dtype=object)
 
 
 def _calibration(slope: Any, intercept: Any) -> ScoreCalibration:
-    """Return a stored calibration if its numbers can be one's."""
+    """Return a stored calibration if its numbers are valid."""
     slope = check_number("slope", check_finite("slope", slope), "calibration", low=0)
     return ScoreCalibration(slope, check_finite("intercept", intercept))
 

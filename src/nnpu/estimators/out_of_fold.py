@@ -151,8 +151,5 @@ def _without(classifier: BasePUClassifier, codes: Labels) -> BasePUClassifier:
     prior = classifier.prior_
     if classifier.sampling == "one-sample":  # the labelled share of a part may be a little larger
         prior = max(prior, min(float(np.mean(codes == 1)) + 1e-6, 1 - 1e-9))
-    known = classifier.get_params(deep=False)
-    wanted = {"prior": prior, "verbose": 0}
     part: BasePUClassifier = clone(classifier)
-    part.set_params(**{name: value for name, value in wanted.items() if name in known})
-    return part
+    return part._adapt(prior=prior, verbose=0)

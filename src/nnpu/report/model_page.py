@@ -125,7 +125,7 @@ def model_page(
     found: Evaluation | None,
     *,
     title: str,
-    lead: str = "What the model learned, and how far it can be trusted.",
+    lead: str = "What the model learned, and how far to trust it.",
     learned: str = "",
     facts: Mapping[str, str | tuple[str, str]] | None = None,
     columns: Sequence[ColumnFate] = (),

@@ -140,7 +140,7 @@ def _table_model(
     model.classifier_, model.columns_ = classifier, plan_from_json(table["columns"], arrays)
     raw, images = takes_raw(classifier), model.columns_.has_images
     width = len(model.columns_.raw_names) if raw else model.columns_.width
-    if images != (type(classifier).__name__ == "ImagePU"):
+    if images != classifier._takes_images:
         raise InputError("the columns are not those of the model; fit anew.")
     if width != classifier.n_features_in_ and not images:
         raise InputError(

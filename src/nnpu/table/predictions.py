@@ -274,7 +274,7 @@ def write_top(
     model, data, out, escape_formulas
         As in `write_predictions`.
     n : int
-        How many rows. Rows with a label, if the file has that column, are no part of the list.
+        How many rows. Rows with a label, if the file has that column, are not in the list.
     """
     import pyarrow as pa
 
@@ -362,7 +362,7 @@ def check_out(out: Path, data: Path) -> None:
     if str(out) == "-" or out.is_fifo() or str(out) == "/dev/stdout":
         return
     if out.is_symlink() and not out.exists():
-        raise InputError(f"{out} is a link to nothing; remove it or choose another --out.")
+        raise InputError(f"{out} is a broken link; remove it or choose another --out.")
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"{out}: predictions are written as .csv or .parquet; change --out.")
     if out.exists() and (out.is_dir() or out.samefile(data)):
@@ -373,8 +373,8 @@ def _check_id(model: TablePU, taken: tuple[str, ...]) -> None:
     name = model.columns_.id_name
     if name in taken:
         raise InputError(
-            f"The id column must not be called {name!r}, as a column of the predictions is. "
-            "Rename it in the table and fit again."
+            f"The id column must not be called {name!r}: a column of the predictions has that "
+            "name. Rename it in the table and fit again."
         )
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from nnpu.hidden import Answers, Estimate, audited_hidden
+from nnpu.hidden import Answers, audited_hidden
 from nnpu.parameters import InputError, ParameterError, shown
+from nnpu.ranges import Estimate
 from nnpu.terminal import how_many
 
 if TYPE_CHECKING:
@@ -114,8 +115,8 @@ def with_answers(
         unknown = [id_ for id_ in sheet.ids if id_ not in at]
         if unknown:
             raise InputError(
-                f"{sheet.source}: ids that are not in the data: {len(unknown)}, {unknown[0]!r} "
-                "first. Use the data file that the rows were drawn from."
+                f"{sheet.source}: ids that are not in the data: {len(unknown)}, such as "
+                f"{unknown[0]!r}. Use the data file that the rows were drawn from."
             )
         for id_, answer in zip(sheet.ids, sheet.answers, strict=True):
             if answer is not None and not np.isnan(answer):

@@ -1,4 +1,4 @@
-"""What scores mean, how much each member counts and where all are cut: from scores out of fold.
+"""Calibration and weights of the members, and the cut, from out-of-fold scores.
 
 Answers of a review change weights, prior and probabilities.
 """
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 _LEAST_SLOPE = 0.1  # of a calibration, for scores with standard deviation 1
-_LEAST = 0.05  # a smaller weight is none: it would cost time and change nothing
+_LEAST = 0.05  # a smaller weight becomes 0: it would cost time and change nothing
 _DRAWN = 1.0  # / n_p: the strength with which evidence is drawn to adding up
 _SHRINK = 200  # positives at which the data and the equal weights count the same
 
@@ -255,8 +255,8 @@ def audited_prior(answers: KnownRows, codes: Labels, sampling: str) -> PriorEsti
         method="review",
         identified=True,
         message=(
-            f"About {value:.1%} of the rows are positive, 90 % interval {low:.1%} to {high:.1%}: "
-            "from the answers of a review, whatever the model or the labels are."
+            f"About {value:.1%} of the rows are positive, 90 % range {low:.1%} to {high:.1%}: "
+            "estimated from the answers of a review, whatever the model or the labels."
         ),
         sampling="one-sample" if sampling == "one-sample" else "two-sample",
     )
