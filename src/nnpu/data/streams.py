@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.data.disk_rows import parquet_files
 from nnpu.data.packed import open_arrow
 from nnpu.data.text_files import as_utf8, explained, parse_options, read_batches
 from nnpu.parameters import InputError, check_choice
@@ -260,8 +261,6 @@ def check_file(source: Path) -> None:
     A folder is one of Parquet files.
     """
     if source.is_dir():
-        from nnpu.data.disk_rows import parquet_files
-
         parquet_files(source)
         return
     if not is_text(source):

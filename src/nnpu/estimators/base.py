@@ -19,7 +19,12 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from nnpu import metrics
 from nnpu.calibration import ScoreCalibration
-from nnpu.estimators import labels
+from nnpu.estimators import labels, threshold_choice
+from nnpu.estimators.evaluation import prior_interval, prior_lines
+from nnpu.estimators.explain import contributions
+from nnpu.estimators.features import offset_to_json, prior_rows, rows_of, validate
+from nnpu.estimators.loading import restore_shared, save
+from nnpu.metrics.scorers import PUScorer
 from nnpu.parameters import ParameterError, check_prior, check_prior_range, check_sampling
 from nnpu.prior import PriorEstimate, estimate_prior
 
@@ -70,8 +75,6 @@ class NotebookBox:
 
 def _about_prior(estimator: Any) -> str:
     """Say which prior was given or estimated; nothing before `fit`."""
-    from nnpu.estimators.evaluation import prior_interval, prior_lines
-
     classifier = getattr(estimator, "classifier_", estimator)
     if not hasattr(classifier, "prior_"):
         return ""
@@ -120,8 +123,6 @@ def refuse_search_over_prior(parameters: Mapping[str, Any], owner: str) -> None:
 
 def _goes_by_own_prior(scorer: Any) -> bool:
     """Return whether a scorer, or one of several, takes the prior from the estimator."""
-    from nnpu.metrics.scorers import PUScorer
-
     several = getattr(scorer, "_scorers", None)  # scikit-learn's scorer of several metrics
     each = list(several.values()) if isinstance(several, dict) else [scorer]
     # The scorer that calls `score`: a private class of scikit-learn, which has no public sign.
@@ -308,8 +309,6 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         >>> bool(abs(clf.predict_proba(X[s == 0])[:, 1].mean() - 0.3) < 0.05)
         True
         """
-        from nnpu.estimators import threshold_choice
-
         self.calibration_ = threshold_choice.calibration(self, *self._scored(X, y))
         return self
 
@@ -358,8 +357,6 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         new_prior : float
             π′, the share of positives where the classifier will be used.
         """
-        from nnpu.estimators import threshold_choice
-
         check_is_fitted(self)
         return threshold_choice.shifted(self, new_prior)
 
@@ -382,8 +379,6 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         Contributions
             ``base + values.sum(axis=1)`` are the scores, and ``columns`` the names of the columns.
         """
-        from nnpu.estimators.explain import contributions
-
         return contributions(
             self, X, background=background, n_orders=n_orders, random_state=random_state
         )
@@ -403,8 +398,6 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the fitted classifier as a model folder; see `nnpu.load`."""
-        from nnpu.estimators.loading import save
-
         return save(self, folder)
 
     @property
@@ -429,8 +422,6 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
 
         Or scores made by models that have not seen these rows, and None.
         """
-        from nnpu.estimators.features import prior_rows, rows_of
-
         p, u = prior_rows(data.x, data.codes, data.seed)
         groups = None if data.groups is None else (data.groups[p], data.groups[u])
         return rows_of(data.x, p), rows_of(data.x, u), groups
@@ -458,8 +449,6 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         recall: float | None,
     ) -> Threshold:
         """Set ``threshold_`` by scored rows."""
-        from nnpu.estimators import threshold_choice
-
         chosen = threshold_choice.threshold(self, scores, codes, at, precision, recall)
         self.threshold_ = chosen.value
         return chosen
@@ -491,8 +480,6 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
             "threshold": self.threshold_,
         }
         if self._offset is not None:
-            from nnpu.estimators.features import offset_to_json
-
             fitted["offset"] = offset_to_json(self._offset)
         if self.prior_estimate_ is not None:
             fitted["prior_estimate"] = self.prior_estimate_.stored()
@@ -504,8 +491,6 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         self, tensors: dict[str, NDArray[Any]], fitted: dict[str, Any], module: Any
     ) -> None:
         """Restore what `_state` returned."""
-        from nnpu.estimators.loading import restore_shared
-
         restore_shared(self, fitted)
 
     def _adapt(self, **wanted: Any) -> Self:
@@ -533,8 +518,6 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
 
     def _validate(self, X: Any, s: Any = "no_validation") -> Any:
         """Check features (and labels) as scikit-learn does; what is in memory becomes float32."""
-        from nnpu.estimators.features import validate
-
         return validate(self, X, s)
 
     def _allows_any_shape(self) -> bool:

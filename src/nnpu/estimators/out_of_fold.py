@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from nnpu.data.folds import PUStratifiedKFold, equal_rows
+from nnpu.estimators.features import rows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -116,8 +117,6 @@ def out_of_fold(
     seed : int
         Decides the folds.
     """
-    from nnpu.estimators.features import rows_of
-
     ready: OutOfFold | None = getattr(classifier, "out_of_fold_", None)
     if ready is not None:
         return ready

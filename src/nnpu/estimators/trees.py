@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from nnpu.boosting import PUObjective, check_boosted_loss
 from nnpu.estimators.base import BasePUClassifier, FitData
 from nnpu.estimators.forest import Forest, stored_forest
+from nnpu.estimators.on_dask import fit_on_dask
 from nnpu.estimators.threads import count_jobs
 from nnpu.extras import need_lightgbm
 from nnpu.parameters import InputError, check_count, check_number
@@ -149,8 +150,6 @@ class BoostedPU(BasePUClassifier):
             see `nnpu.estimators.on_dask.fit_on_dask`.
         """
         if type(X).__module__.startswith("dask."):
-            from nnpu.estimators.on_dask import fit_on_dask
-
             return fit_on_dask(self, X, y)
         return super().fit(X, y, groups=groups)
 

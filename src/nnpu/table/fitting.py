@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from nnpu import estimators
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.parameters import ParameterError, check_choice, shown
 from nnpu.table._messages import UNTESTED
 from nnpu.table.leaks import column_owners
+from nnpu.table.table_answers import answers_of, fit_with_answers, population
+from nnpu.table.table_prior import check_labels, label_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,8 +65,6 @@ def named_model(name: str, **options: Any) -> BasePUClassifier:
     """
     if name != "images":
         check_choice("model", name, "TablePU", MODELS)
-    from nnpu import estimators
-
     classifier: BasePUClassifier = getattr(estimators, _CLASSES[name])(**options)
     return classifier
 
@@ -110,8 +111,6 @@ def name_drivers(
     """Tell `BiasedLabelPU` which features come from the columns that decided who got a label."""
     if not names:
         return
-    from nnpu.table.leaks import column_owners
-
     owners = column_owners(plan, features.shape[1])
     for name in names:
         if name not in owners:
@@ -186,8 +185,6 @@ def known_answers(
     """
     if answers is None:
         return None
-    from nnpu.table.table_answers import answers_of, population
-
     return answers_of(answers, population(batch, plan, codes, sampling))
 
 
@@ -226,16 +223,12 @@ def fit_classifier(
     if answers is None:
         classifier.fit(features[fitted], codes[fitted], groups=used)
     else:
-        from nnpu.table.table_answers import fit_with_answers
-
         rows = features[fitted], codes[fitted]
         say(fit_with_answers(classifier, *rows, answers, fitted, groups=used))
     classifier.scar_test_ = None
     if classifier.prior == "auto" and answers is None:
         say(UNTESTED)
     elif not plan.has_images:
-        from nnpu.table.table_prior import check_labels, label_line
-
         rows, origin = plan.as_one_matrix(features[fitted])
         owners = column_owners(plan, features.shape[1])
         classifier.scar_test_ = check_labels(

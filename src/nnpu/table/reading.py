@@ -110,8 +110,6 @@ def _pandas_cells(cells: Any) -> Any:
     try:
         found = pa.array(cells, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        from nnpu.data.formats import as_cells
-
         return as_cells(cells.tolist())
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 

@@ -16,6 +16,7 @@ from nnpu.hidden import unlabelled_probability
 from nnpu.parameters import InputError, check_label_bias
 from nnpu.report.model_page import ASSUMPTION, model_page
 from nnpu.table.columns import find_column
+from nnpu.table.columns.numbers import as_numbers, decimal_mark
 from nnpu.table.reading import as_batch, label_cells, read_labels
 
 if TYPE_CHECKING:
@@ -291,8 +292,6 @@ def scores_in_table(
     >>> scores_in_table(table, "score", "known", prior=0.6).predict([2.2]).tolist()
     [1]
     """
-    from nnpu.table.columns.numbers import as_numbers, decimal_mark
-
     batch = as_batch(table, sep=sep, decimal=decimal, encoding=encoding)
     codes = read_labels([label_cells(batch, s)], s, batch.source, pos_label).codes
     for name in (scores, id):

@@ -19,7 +19,9 @@ from nnpu.parameters import InputError
 from nnpu.ranges import Estimate
 from nnpu.review import Audit, ListReview, Review, curves, least_cost, list_count, scar_check
 from nnpu.review.audits import FIGURES, AuditedEstimate
+from nnpu.review.desk import Desk
 from nnpu.review.page import images_of
+from nnpu.review.serve import serve
 from nnpu.review.sheets import cells as table_cells
 from nnpu.review.sheets import looks_text, parse_purpose
 from nnpu.review.worklist import STATE, load
@@ -399,9 +401,6 @@ def serve_review(
         As in `ListReview.next`.
     """
     import pyarrow as pa
-
-    from nnpu.review.desk import Desk
-    from nnpu.review.serve import serve
 
     shown = {key: cells for key, cells in batch.columns.items() if key != model.label_}
     table = pa.table(shown) if shown else None

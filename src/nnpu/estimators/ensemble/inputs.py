@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
 from nnpu.data.vectors import as_array, mean_and_scale
+from nnpu.estimators.features import as_numbers
 from nnpu.parameters import InputError, ParameterError, shown
 
 if TYPE_CHECKING:
@@ -136,8 +137,6 @@ def usable(X: Any, owner: str) -> Any:
     X = as_array(X)
     if type(X) is np.ndarray and X.dtype.kind in "biuf":
         return X
-    from nnpu.estimators.features import as_numbers
-
     return as_numbers(X, missing=True, dates=True, owner=owner)
 
 

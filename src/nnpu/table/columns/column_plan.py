@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from nnpu.data.streams import Faults
+from nnpu.estimators.ensemble.sparse_members import joined
 from nnpu.parameters import InputError
 from nnpu.table.columns.column import Column, Dropped, is_plain
 from nnpu.table.columns.column_kinds import (
@@ -207,8 +208,6 @@ class ColumnPlan:
         """
         if not (self.n_dense and sparse.issparse(raw) and raw.shape[1] == len(self.raw_names)):
             return raw, None
-        from nnpu.estimators.ensemble.sparse_members import joined
-
         return joined(raw, self.n_dense, self.raw_categories)
 
     def _nothing(self, batch: Batch, names: list[str]) -> NDArray[np.float64]:
