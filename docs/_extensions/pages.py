@@ -83,6 +83,20 @@ def show_dark_pictures_included(app, path, docname, content):
     content[0] = with_dark(content[0])
 
 
+def name_toggles(app, pagename, templatename, context, doctree):
+    """Name the buttons that open a part of the side bar, for those who hear the page."""
+    generate = context.get("generate_toctree_html")
+
+    def named(kind, *places, **options):
+        found = generate(kind, *places, **options)
+        if kind == "raw":
+            return found
+        return str(found).replace("<summary>", '<summary aria-label="Pages below">')
+
+    if generate is not None:
+        context["generate_toctree_html"] = named
+
+
 def setup(app):
     """Register the directives."""
     app.add_directive("command-help", CommandHelp)
@@ -91,4 +105,5 @@ def setup(app):
     app.connect("source-read", point_to_pages)
     app.connect("source-read", show_dark_pictures)
     app.connect("include-read", show_dark_pictures_included)
+    app.connect("html-page-context", name_toggles, priority=900)  # after the theme
     return {"parallel_read_safe": True}
