@@ -34,7 +34,9 @@ def test_json_holds_the_same_numbers():
 
 def test_an_estimate_gets_its_interval_cut_off_at_zero():
     """0.05 − 0.1365 is below 0, which no risk is; 0.05 + 0.1365 = 0.1865."""
-    assert "An estimate of 0.05 means a true value of 0.0000 to 0.1865." in run(*BASE, "--estimate", "0.05")
+    assert "An estimate of 0.05 means a true value of 0.0000 to 0.1865." in run(
+        *BASE, "--estimate", "0.05"
+    )
     low, high = json.loads(run(*BASE, "--estimate", "0.5", "--json"))["interval"]
     assert (low, high) == pytest.approx((0.3635, 0.6365), abs=1e-4)
 
