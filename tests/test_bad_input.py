@@ -201,7 +201,7 @@ def table(x: Any = X, s: Any = S, **parameters: Any) -> Callable[[SimpleNamespac
 
 TABLE_ROWS = rows(
     "TablePU.fit",
-    ("a list", table(X.tolist()), E, "pandas, polars or pyarrow table.*Got list instead"),
+    ("a list", table(X.tolist()), E, "pandas, polars or pyarrow table, .*Got list instead"),
     ("one dimension", table(X[:, 0]), E, r"A table has two dimensions. Got .* \(20,\)"),
     ("no rows", table(X[:0], S[:0]), E, "The table has no rows"),
     ("no columns", table(X[:, :0]), E, "has no column to learn from"),

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from nnpu.prior import PriorEstimate, estimate_prior, scar_test
     from nnpu.table import ScorePU, TablePU, load
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "BiasedLabelPU",

@@ -157,7 +157,7 @@ def _no_graph(classifier: BasePUClassifier) -> str:
 
 def _is_network(classifier: BasePUClassifier) -> TypeGuard[PUClassifier]:
     """Return whether it is `PUClassifier`, which is not imported here: that takes torch."""
-    return type(classifier).__name__ == "PUClassifier"
+    return classifier._traced_by_torch
 
 
 def _float32_below(threshold: float) -> float:

@@ -23,9 +23,9 @@ from nnpu import EnsemblePU, load
 from nnpu.estimators import threads as module
 from nnpu.estimators.ensemble.inputs import fit_dense, fit_expansion
 from nnpu.estimators.ensemble.member_scorers import View
-from nnpu.estimators.ensemble.members import MANY_COLUMNS, MEMBERS, PIXELS, down_sampled, excluded
+from nnpu.estimators.ensemble.members import MEMBERS, PIXELS, down_sampled, excluded
 from nnpu.estimators.ensemble.sparse_members import soft_ridge
-from nnpu.estimators.ensemble.task import Task
+from nnpu.estimators.ensemble.task import MANY_COLUMNS, Task
 from nnpu.estimators.ensemble.trials import make_folds
 from nnpu.estimators.ensemble.weights import find_weights
 from nnpu.parameters import InputError, ParameterError

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nnpu_paper.datasets import DATASETS, load
     from nnpu_paper.newsgroups import WordVectors, load_glove
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = ["DATASETS", "WordVectors", "load", "load_glove"]
 

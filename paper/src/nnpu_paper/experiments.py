@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Self
+    from typing import Any, Literal, Self
 
 __all__ = [
     "DEMO",
@@ -21,6 +21,7 @@ __all__ = [
     "NNPU",
     "PN",
     "PRIOR_FACTORS",
+    "REDUCED",
     "UPU",
     "Method",
     "Setting",
@@ -77,6 +78,10 @@ class Setting:
         What is compared.
     samplings : int
         Random samplings, the same for every method.
+    n_test : int or None
+        Only the first rows of the test data, so many; None is all there are.
+    precision : {"float32", "bfloat16"}
+        Of the matrix products of a training step; see `nnpu.training.Training`.
     """
 
     name: str
@@ -94,6 +99,8 @@ class Setting:
     epochs: int = 100
     methods: tuple[Method, ...] = (PN, UPU, NNPU)
     samplings: int = 10
+    n_test: int | None = None
+    precision: Literal["float32", "bfloat16"] = "float32"
 
     def shortened(
         self, *, samplings: int | None = None, epochs: int | None = None, n_u: int | None = None
@@ -165,6 +172,25 @@ FIGURE_3 = tuple(
     )
     for setting in FIGURE_2
 )
+
+#: What is different, by the setting's name, where a setting is too large for a CPU: the same net,
+#: losses, optimiser and ℓ2 on a fraction of the data, with a greater step. U is drawn from all
+#: training data as P is, so that few rows are in both.
+REDUCED: dict[str, dict[str, Any]] = {
+    "cifar10": {
+        "name": "cifar10-reduced",
+        "title": "CIFAR-10, reduced",
+        "n_p": 300,
+        "n_u": 1_500,
+        "n_test": 1_000,
+        # Our choice, by the training risks of another sampling; see docs/reproduction.md.
+        "lr": 1e-4,
+        "batch_size": 100,
+        "epochs": 25,
+        "samplings": 2,
+        "precision": "bfloat16",
+    },
+}
 
 #: What is left out of each setting in its minute-scale version.
 FAST = {

@@ -53,5 +53,5 @@ def columns(data: Path, label: str | None, as_json: bool, **options: Any) -> Non
     lines = column_lines(plan, all_columns=True)
     if label is None:
         lines.append("No label column was named (--label): all columns are shown.")
-    found = [{"name": c.name, "kind": c.kind, "treatment": c.told()} for c in plan.columns]
+    found = [{"name": c.name, "kind": c.kind, "treatment": c.description()} for c in plan.columns]
     show({"features": plan.width, "columns": found}, lines, as_json=as_json)

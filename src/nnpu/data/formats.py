@@ -9,9 +9,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.data.disk_rows import check_parquet, open_parquet
 from nnpu.data.packed import check_unpacked, is_gzip, open_arrow, open_text
-from nnpu.data.streams import Batch, format_reader
+from nnpu.data.streams import Batch, format_reader, read_table
 from nnpu.data.text_files import check_unique
+from nnpu.extras import need
 from nnpu.parameters import InputError, shown
 
 if TYPE_CHECKING:
@@ -173,8 +175,6 @@ def _excel_rows(
     source: Path, sheet: str | None
 ) -> tuple[dict[int, str], list[dict[int, Any]], int]:
     """Return the names of the columns by their places, the rows, and how many are blank."""
-    from nnpu.extras import need
-
     openpyxl = need("openpyxl", extra="excel", owner=f"Reading {source.name}")
     book = None
     try:
@@ -258,8 +258,6 @@ def _filled_rows(source: Path, sheet: Any) -> list[dict[int, Any]]:
 def read_parquet(source: Path) -> Any:
     """Return a Parquet file, or a folder of them, as a table."""
     import pyarrow as pa
-
-    from nnpu.data.disk_rows import check_parquet, open_parquet
 
     tables = []
     for path in check_parquet(source):
@@ -362,8 +360,6 @@ def _numbered(
 
 
 def _parquet_batches(source: Path) -> Iterator[Any]:
-    from nnpu.data.disk_rows import check_parquet, open_parquet
-
     for path in check_parquet(source):
         with open_parquet(path) as file:
             for batch in file.iter_batches(batch_size=ROWS):
@@ -372,8 +368,6 @@ def _parquet_batches(source: Path) -> Iterator[Any]:
 
 
 def _array_batch(source: Path) -> Batch:
-    from nnpu.data.streams import read_table
-
     table = read_table(source)
     columns, matrices = {}, {}
     for name, array in table.columns.items():

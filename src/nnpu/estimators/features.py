@@ -236,8 +236,9 @@ def as_numbers(X: Any, *, missing: bool, owner: str, dates: bool = False) -> Any
     nnpu.parameters.InputError: X holds dates or times, which BoostedPU does not take. Turn them
     into numbers, or use nnpu.TablePU, which does.
     """
-    if type(X).__name__ == "LazyFrame":
-        raise InputError(f"{owner} takes frames in memory. Got a LazyFrame; pass X.collect().")
+    if hasattr(X, "collect"):  # a frame that is yet to be computed
+        kind = type(X).__name__
+        raise InputError(f"{owner} takes frames in memory. Got a {kind}; pass X.collect().")
     dtype = getattr(X, "dtype", None)
     if getattr(dtype, "names", None):
         raise InputError(

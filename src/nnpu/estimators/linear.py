@@ -22,7 +22,7 @@ from nnpu.convex import (
 )
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.data.vectors import row_blocks
-from nnpu.estimators.base import BasePUClassifier
+from nnpu.estimators.base import BasePUClassifier, FitData
 from nnpu.estimators.labels import encode
 from nnpu.metrics import pu_zero_one_risk
 from nnpu.parameters import (
@@ -226,8 +226,8 @@ class LinearPU(BasePUClassifier):
     def _may_centre(self) -> bool:
         return bool(self.fit_intercept) or self.basis is not None
 
-    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
-        [solution], self.features_ = self._solve(X, codes, seed, [self.alpha])
+    def _fit_scores(self, data: FitData, work: None) -> None:
+        [solution], self.features_ = self._solve(data.x, data.codes, data.seed, [self.alpha])
         self.objective_, self.certificate_ = solution.objective, solution.certificate
         self.n_iter_ = self.certificate_.iterations
         self.coef_, self.intercept_ = self._in_units_of_x(solution, self.features_)
@@ -237,7 +237,7 @@ class LinearPU(BasePUClassifier):
                 f"{self.certificate_.iterations} steps, above tol={self.tol}. Increase max_iter, "
                 "alpha or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _solve(

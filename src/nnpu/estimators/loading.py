@@ -23,9 +23,11 @@ import safetensors.numpy
 from nnpu import __version__
 from nnpu import storage as model_folder
 from nnpu.calibration import ScoreCalibration
+from nnpu.estimators.features import offset_from_json
 from nnpu.files import sync, temporary_beside
 from nnpu.parameters import InputError, check_choice, check_count, check_number, check_prior
 from nnpu.prior import PriorEstimate
+from nnpu.risk_kinds import RISKS, Risk
 from nnpu.storage import (
     CONFIG,
     SUMS,
@@ -171,8 +173,6 @@ def _plain_parameters(classifier: BasePUClassifier) -> dict[str, Any]:
 
 
 def _plain_risk(risk: Any) -> dict[str, Any]:
-    from nnpu.risk_kinds import Risk
-
     return {"risk": {"name": risk.name, **vars(risk)}} if isinstance(risk, Risk) else {}
 
 
@@ -312,8 +312,6 @@ def _parameters(plain: dict[str, Any]) -> dict[str, Any]:
         parameters["prior"] = tuple(limits)
     risk = parameters.get("risk")
     if isinstance(risk, dict):
-        from nnpu.risk_kinds import RISKS
-
         fields = dict(risk)
         parameters["risk"] = type(RISKS[fields.pop("name")])(**fields)
     return parameters
@@ -329,8 +327,6 @@ def restore_shared(classifier: BasePUClassifier, fitted: dict[str, Any]) -> None
     classifier.prior_estimate_ = None if estimate is None else PriorEstimate.from_stored(estimate)
     classifier.n_features_in_ = check_count("n_features", fitted["n_features"], owner)
     if "offset" in fitted:
-        from nnpu.estimators.features import offset_from_json
-
         classifier._offset = offset_from_json(fitted["offset"], classifier.n_features_in_)
     calibration = fitted.get("calibration", {"slope": 1.0, "intercept": 0.0})  # once not kept
     classifier.calibration_ = _calibration(**calibration)

@@ -11,7 +11,7 @@ import copy
 import inspect
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -24,7 +24,7 @@ with needing("torch", extra="torch", owner="PUClassifier"):
 
 from nnpu.data.rows import SparseBatch, as_rows
 from nnpu.estimators import threshold_choice
-from nnpu.estimators.base import BasePUClassifier
+from nnpu.estimators.base import BasePUClassifier, FitData
 from nnpu.losses import get_loss
 from nnpu.models import TabularNet
 from nnpu.objective import Objective
@@ -58,7 +58,7 @@ __all__ = [
     "keep_linear",
     "needs_argument",
     "probe",
-    "watched",
+    "scale_of_moments",
     "weights_for",
 ]
 
@@ -146,6 +146,9 @@ class PUClassifier(BasePUClassifier):
     array([1., 0.])
     """
 
+    _trains_in_epochs = True
+    _traced_by_torch = True
+
     def __init__(
         self,
         prior: float | str = "auto",
@@ -227,9 +230,9 @@ class PUClassifier(BasePUClassifier):
         return True
 
     @plain_torch()
-    def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
-        rows = as_rows(X)
-        self.module_ = self._build(rows, int(X.shape[1]), seed)
+    def _prepare(self, data: FitData) -> None:
+        rows = as_rows(data.x)
+        self.module_ = self._build(rows, int(data.x.shape[1]), data.seed)
         probe(self.module_, rows, _OWNER)
 
     def _build(self, rows: Rows | None, n_features: int, seed: int) -> nn.Module:
@@ -253,15 +256,16 @@ class PUClassifier(BasePUClassifier):
             )
         return module.to(find_device(self.device))
 
-    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
+    def _fit_scores(self, data: FitData, work: None) -> None:
         """Train; a network that collapsed is trained again, with a warning about the outcome."""
-        sample = TrainingSample(as_rows(X), torch.from_numpy(codes))
+        seed = data.seed
+        sample = TrainingSample(as_rows(data.x), torch.from_numpy(data.codes))
         options = self.training or DEFAULT_TRAINING
         self._train(sample, seed, self.lr, options)
         first = fault = self._fault(sample)
         for attempt in range(1, _ATTEMPTS):
             if fault:
-                self.module_ = self._build(sample.rows, int(X.shape[1]), seed + attempt)
+                self.module_ = self._build(sample.rows, int(data.x.shape[1]), seed + attempt)
                 retry = replace(options, checkpoint=None)
                 self._train(sample, seed + attempt, self.lr / 3**attempt, retry)
                 fault = self._fault(sample)
@@ -318,8 +322,22 @@ class PUClassifier(BasePUClassifier):
             warnings.warn(
                 f"The held-out rows could not calibrate the probabilities: {error}",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
+
+    def _watching(self, X: Any, s: Labels) -> Self:
+        """Measure the risk on rows that it is not fitted to, after every epoch."""
+        rows, labels = as_rows(X), torch.from_numpy(s)
+
+        def add(row: dict[str, float], module: torch.nn.Module) -> None:
+            objective = Objective(self.prior_, risk=self.risk, sampling=self.sampling)
+            risks = evaluate(objective, predict_scores(module, rows), labels)
+            row |= {f"valid_{name}": value for name, value in risks.items()}
+
+        training = self.training or DEFAULT_TRAINING
+        if training.on_epoch_end is None:
+            self.set_params(training=replace(training, on_epoch_end=add))
+        return self
 
     def _scores(self, X: Any) -> NDArray[np.float32]:
         return predict_scores(self.module_, as_rows(X)).numpy()
@@ -558,10 +576,14 @@ def feature_scale(rows: Rows) -> tuple[Tensor, Tensor]:
     mean, square = total / len(rows)
     if not centred:
         mean = torch.zeros_like(mean)
+    return mean.float(), scale_of_moments(mean, square).float()
+
+
+def scale_of_moments(mean: Tensor, square: Tensor) -> Tensor:
+    """Return the standard deviations from the means of values and of squares; 1 for constants."""
     variance = (square - mean**2).clamp(min=0)
     # A variance below the rounding error of the two moments counts as zero.
-    scale = torch.where(variance > 1e-12 * square, variance.sqrt(), 1.0)
-    return mean.float(), scale.float()
+    return torch.where(variance > 1e-12 * square, variance.sqrt(), 1.0)
 
 
 def _moments(batch: Tensor | SparseBatch) -> Tensor:
@@ -572,22 +594,3 @@ def _moments(batch: Tensor | SparseBatch) -> Tensor:
         return sums.index_add(1, batch.indices, torch.stack([values, values**2]))
     x = batch.double()
     return torch.stack([x.sum(dim=0), (x**2).sum(dim=0)])
-
-
-def watched(classifier: BasePUClassifier, features: Any, s: NDArray[np.int8]) -> BasePUClassifier:
-    """Let a network measure its risk on rows that it is not fitted to, after every epoch."""
-    rows, labels = as_rows(features), torch.from_numpy(s)
-
-    def add(row: dict[str, float], module: torch.nn.Module) -> None:
-        objective = Objective(
-            classifier.prior_,
-            risk=classifier.risk,
-            sampling=classifier.sampling,
-        )
-        risks = evaluate(objective, predict_scores(module, rows), labels)
-        row |= {f"valid_{name}": value for name, value in risks.items()}
-
-    training = classifier.training or DEFAULT_TRAINING
-    if training.on_epoch_end is None:
-        classifier.set_params(training=replace(training, on_epoch_end=add))
-    return classifier

@@ -17,13 +17,12 @@ from sklearn.utils.validation import (
 )
 
 from nnpu.data.folds import PUStratifiedKFold, equal_rows
-from nnpu.estimators.base import BasePUClassifier
+from nnpu.estimators.base import BasePUClassifier, FitData
 from nnpu.parameters import InputError, ParameterError, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nnpu.estimators.labels import Labels
 
 __all__ = ["PUWrapper"]
 
@@ -134,7 +133,8 @@ class PUWrapper(BasePUClassifier):
             return ""  # they are unlabelled rows of the one sample like others
         return "PUWrapper; PUClassifier(risk='nnpnu') uses them."
 
-    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
+    def _fit_scores(self, data: FitData, work: None) -> None:
+        X, codes = data.x, data.codes
         if self.sampling == "two-sample" and self._known_negatives:
             X, codes = _safe_indexing(X, np.flatnonzero(codes >= 0)), codes[codes >= 0]
         labels = (codes == 1).astype(np.int64)
@@ -157,18 +157,18 @@ class PUWrapper(BasePUClassifier):
         scores = below - np.log(-np.expm1(below)) + np.maximum(log_posterior - highest, 0)
         return np.asarray(scores, dtype=np.float32)
 
-    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any, None]:
+    def _prior_samples(self, data: FitData, work: None) -> tuple[Any, Any, None]:
         """Out-of-fold probabilities of the estimator, on rows of whatever kind it takes."""
-        used = np.flatnonzero(codes >= 0)
-        X, labels = _safe_indexing(X, used), codes[used].astype(np.int64)
-        groups = equal_rows(X) if self._groups is None else self._groups[used]
+        used = np.flatnonzero(data.codes >= 0)
+        X, labels = _safe_indexing(data.x, used), data.codes[used].astype(np.int64)
+        groups = equal_rows(X) if data.groups is None else data.groups[used]
         n_groups = len(labels) if groups is None else np.unique(groups).size
         n_folds = min(5, int(labels.sum()), int((1 - labels).sum()), n_groups)
         if n_folds < 2:
             raise InputError(
                 "Estimating the prior needs at least two labelled and two unlabelled rows."
             )
-        folds = list(PUStratifiedKFold(n_folds, random_state=seed).split(X, labels, groups))
+        folds = list(PUStratifiedKFold(n_folds, random_state=data.seed).split(X, labels, groups))
         if any(np.unique(labels[train]).size < 2 for train, _ in folds):
             raise InputError("Estimating the prior needs labelled and unlabelled rows that differ.")
         sigma = cross_val_predict(self.estimator, X, labels, cv=folds, method="predict_proba")[:, 1]

@@ -33,6 +33,7 @@ from nnpu.prior.curve import (
 )
 from nnpu.prior.methods import METHODS, Limits, best_bin, best_bin_interval
 from nnpu.prior.mixture import CLOSE, FAR, Law
+from nnpu.prior.scores import scores_and_law
 from nnpu.ranges import Z90
 from nnpu.terminal import how_many
 
@@ -387,8 +388,6 @@ def _scores_of(
         scores_p, scores_u = _as_scores(x_p, "x_p"), _as_scores(x_u, "x_u")
         scores_p, scores_u = (some_rows(x, random_state)[0] for x in (scores_p, scores_u))
     else:
-        from nnpu.prior.scores import scores_and_law
-
         scores_p, scores_u, law = scores_and_law(x_p, x_u, model, random_state, groups)
     if np.ptp(np.concatenate([scores_p, scores_u])) < _LEAST:
         raise InputError(

@@ -126,5 +126,5 @@ def _column_fates(
             missing = column.seen["missing"]
             if column.is_category:
                 unseen = round(column.seen.get("unseen", 0) * (column.seen["rows"] - missing))
-        fates.append(ColumnFate(column.name, column.told(), missing, unseen))
+        fates.append(ColumnFate(column.name, column.description(), missing, unseen))
     return fates

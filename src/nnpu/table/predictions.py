@@ -27,7 +27,8 @@ from nnpu.table._messages import OUR_COLUMNS
 from nnpu.table.columns import find_column
 from nnpu.table.columns.column import is_string
 from nnpu.table.columns.drift import drift_sentence
-from nnpu.table.table_explain import row_reasons
+from nnpu.table.fitting import features_for
+from nnpu.table.table_explain import explain_rows, row_reasons
 from nnpu.terminal import how_many, is_live
 
 if TYPE_CHECKING:
@@ -471,9 +472,6 @@ class _Reasons:
     def columns(self, batch: Batch, scores: NDArray[np.float32]) -> dict[str, Any]:
         """Return the columns to add to the predictions of some rows; they add up to `scores`."""
         import pyarrow as pa
-
-        from nnpu.table.fitting import features_for
-        from nnpu.table.table_explain import explain_rows
 
         features = features_for(self._model.classifier_, self._model.columns_, batch)
         if self._background is None:

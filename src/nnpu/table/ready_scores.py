@@ -16,11 +16,13 @@ from nnpu.hidden import unlabelled_probability
 from nnpu.parameters import InputError, check_label_bias
 from nnpu.report.model_page import ASSUMPTION, model_page
 from nnpu.table.columns import find_column
+from nnpu.table.columns.numbers import as_numbers, decimal_mark
 from nnpu.table.reading import as_batch, label_cells, read_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nnpu.estimators.base import FitData
     from nnpu.estimators.evaluation import Evaluation
     from nnpu.estimators.labels import Labels
     from nnpu.report.html import Page
@@ -223,11 +225,11 @@ class ScorePU(BasePUClassifier):
             scores = logit(np.clip(scores, _LEAST, 1 - _LEAST))
         return scores[:, None] if isinstance(s, str) else (scores[:, None], s)
 
-    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any, None]:
-        return X[codes == 1, 0], X[codes == 0, 0], None
+    def _prior_samples(self, data: FitData, work: None) -> tuple[Any, Any, None]:
+        return data.x[data.codes == 1, 0], data.x[data.codes == 0, 0], None
 
-    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
-        scores = self._scores(X)
+    def _fit_scores(self, data: FitData, work: None) -> None:
+        scores, codes = self._scores(data.x), data.codes
         self.calibration_ = threshold_choice.calibration(self, scores, codes)
         # Of least regret over the interval of an estimated prior; at one half if it was given.
         self.threshold_ = threshold_choice.threshold(self, scores, codes, "regret", None, None)[0]
@@ -290,8 +292,6 @@ def scores_in_table(
     >>> scores_in_table(table, "score", "known", prior=0.6).predict([2.2]).tolist()
     [1]
     """
-    from nnpu.table.columns.numbers import as_numbers, decimal_mark
-
     batch = as_batch(table, sep=sep, decimal=decimal, encoding=encoding)
     codes = read_labels([label_cells(batch, s)], s, batch.source, pos_label).codes
     for name in (scores, id):

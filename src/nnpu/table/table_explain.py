@@ -81,8 +81,6 @@ def row_reasons(
     >>> row_reasons(model, as_batch(table), np.array([0]), most=1)[0][:9]
     'amount = '
     """
-    from nnpu.estimators.explain import contributions
-
     plan, classifier = model.columns_, model.classifier_
     raw = takes_raw(classifier)
     owners = np.array(

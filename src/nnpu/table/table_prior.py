@@ -12,6 +12,7 @@ from scipy import sparse
 
 from nnpu.estimators.threads import one_blas_thread
 from nnpu.hidden import KnownShare, hidden_share
+from nnpu.prior import scar_test
 from nnpu.terminal import status
 
 if TYPE_CHECKING:
@@ -176,8 +177,6 @@ def check_labels(
         As in `nnpu.scar_test`; the prior is not estimated from these rows.
     """
     from dataclasses import replace
-
-    from nnpu.prior import scar_test
 
     matrix = isinstance(features, np.ndarray) or sparse.issparse(features)
     p, u = codes == 1, codes == 0

@@ -14,9 +14,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from nnpu.data.folds import row_keys
-from nnpu.data.streams import Batch, stream_rows
+from nnpu.data.streams import Batch, prefetched, stream_rows
 from nnpu.estimators.base import NotebookBox, refuse_search_over_prior
 from nnpu.estimators.evaluation import evaluate, labelled_share, share_here, unlabelled_cut
+from nnpu.estimators.explain import Contributions
 from nnpu.estimators.loading import save
 from nnpu.estimators.out_of_fold import MOST_ROWS, out_of_fold
 from nnpu.hidden import AuditedHidden, unlabelled_probability
@@ -29,7 +30,7 @@ from nnpu.table.both_samples import (
     prior_of_the_rest,
 )
 from nnpu.table.columns import find_column, fit_columns, known_labels
-from nnpu.table.columns.drift import TrainingRows
+from nnpu.table.columns.drift import DriftWatch, TrainingRows, UsualScores, drift_sentence
 from nnpu.table.columns.repeated_ids import repeated_ids, without_copies
 from nnpu.table.fitting import (
     features_for,
@@ -43,6 +44,8 @@ from nnpu.table.fitting import (
 )
 from nnpu.table.holdout import (
     LEAST_LABELLED,
+    against_plain,
+    against_plain_in_folds,
     group_numbers,
     judge,
     judge_scores,
@@ -63,7 +66,9 @@ from nnpu.table.reading import (
     stacked,
 )
 from nnpu.table.table_answers import audited, audited_by
-from nnpu.table.table_explain import Explained, explain_aside, with_examples
+from nnpu.table.table_explain import Explained, explain_aside, explain_rows, with_examples
+from nnpu.table.table_prior import table_prior
+from nnpu.table.table_review import list_review
 
 if TYPE_CHECKING:
     import os
@@ -75,11 +80,9 @@ if TYPE_CHECKING:
     from nnpu.calibration import Threshold
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.estimators.evaluation import Evaluation
-    from nnpu.estimators.explain import Contributions
     from nnpu.report.html import Page
     from nnpu.review import ListReview
     from nnpu.table.columns import ColumnPlan
-    from nnpu.table.columns.drift import DriftWatch
     from nnpu.table.table_explain import Examples
     from nnpu.table.table_prior import TablePrior
 
@@ -242,8 +245,9 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         Parameters
         ----------
         table : table or path
-            A pandas, polars or pyarrow table, a NumPy array, or the path of a file. The columns of
-            an array of strings or of mixed cells are called ``x0``, ``x1`` and so on.
+            A pandas or polars frame (lazy ones too), a pyarrow table or anything else with an Arrow
+            stream (DuckDB, Ibis), a NumPy array, or the path of a file. The columns of an array of
+            strings or of mixed cells are called ``x0``, ``x1`` and so on.
         s : str or array-like
             The column with the PU labels, or the labels: 1, true or yes where a row is known to
             be positive; 0, false, no or nothing where that is unknown; −1 for a known negative;
@@ -405,8 +409,6 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         self, features: Any, codes: NDArray[np.int8], fold: NDArray[np.intp], rows: Any
     ) -> list[str]:
         """Compare the list with that of a plain classifier; only verbose=2 has room to say it."""
-        from nnpu.table.holdout import against_plain
-
         found = self.holdout_
         assert found is not None
         same = "the same folds" if found.fold is not None else "the same rows set aside"
@@ -457,8 +459,6 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         table, s
             As in `fit`.
         """
-        from nnpu.table.table_prior import table_prior
-
         batch, codes = self._apart(*self._once(*self._read(table, s)))
         groups, unused = self._groups(batch, codes)
         fitted = np.flatnonzero(~self._aside(batch, codes, groups)[1])
@@ -492,13 +492,14 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         Returns
         -------
         ColumnPlan
-            Its ``columns`` have a ``name``, a ``kind``, and ``told()``, which says it in words.
+            Its ``columns`` have a ``name``, a ``kind``, and a ``description()`` in words.
 
         Examples
         --------
         >>> import pyarrow as pa
         >>> table = pa.table({"age": [31, 45, 52], "town": ["Ulm", "Bonn", "Ulm"]})
-        >>> [f"{column.name}: {column.told()}" for column in TablePU().plan_columns(table).columns]
+        >>> plan = TablePU().plan_columns(table)
+        >>> [f"{column.name}: {column.description()}" for column in plan.columns]
         ['age: number', 'town: 1 category, rare ones merged']
         """
         job: TablePU = clone(self).set_params(verbose=0)  # this one stays as it is
@@ -522,8 +523,6 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         table : table or path
             The rows, with the columns of the fit; an array if the fit took one.
         """
-        from nnpu.table.columns.drift import drift_sentence
-
         watch = self.drift_watch()
         scores = np.concatenate([part for _, part in self.scored(table, watch)])
         if lines := watch.lines():
@@ -561,8 +560,6 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
 
     def _answers(self, table: Any, s: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return the probability of each row, and whether it is predicted positive."""
-        from nnpu.table.columns.drift import drift_sentence
-
         watch, probabilities, flags = self.drift_watch(), [], []
         check_order(table, s)
         given = None if s is None or isinstance(s, str) else label_cells(self._rows(table), s)
@@ -654,8 +651,6 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             labelled=self.labelled_share_,
         )
         if sum(batch.n_rows for batch in batches) == len(codes):
-            from nnpu.table.holdout import against_plain_in_folds
-
             parts = [features_for(self.classifier_, self.columns_, batch) for batch in batches]
             found = replace(found, plain=against_plain_in_folds(self, parts, codes, found.scores))
         drift, counts = watch.lines(), watch.counts()
@@ -763,9 +758,6 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             ``base + values.sum(axis=1)`` are the scores of ``classifier_``, and ``columns`` the
             names of the columns that are features.
         """
-        from nnpu.estimators.explain import Contributions
-        from nnpu.table.table_explain import explain_rows
-
         rows = self.transform(table)
         if rows.shape[0] == 0:
             names = [column.name for column in self.columns_.columns if column.width]
@@ -843,8 +835,6 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             With ``next``, ``answer``, ``found``, ``left``, ``certificate`` and ``save``;
             `nnpu.review.load` reads it. Row numbers are those of the table, from 0 on.
         """
-        from nnpu.table.table_review import list_review
-
         check_is_fitted(self)
         return list_review(self, table, label=s)
 
@@ -888,8 +878,6 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         if is_mixed(table):
             table = self._rows(table)
         self._check_array(table)
-        from nnpu.data.streams import prefetched
-
         rows = 0
         batches = stream_rows(table, **self._how()) if is_path(table) else [self._batch(table)]
         read = ((b, features_for(self.classifier_, self.columns_, b, watch)) for b in batches)
@@ -904,8 +892,6 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
 
     def drift_watch(self) -> DriftWatch:
         """Return what compares rows and their scores with those of the training."""
-        from nnpu.table.columns.drift import DriftWatch, UsualScores
-
         check_is_fitted(self)
         found = self.holdout_
         if found is None:

@@ -19,7 +19,9 @@ from nnpu.parameters import InputError
 from nnpu.ranges import Estimate
 from nnpu.review import Audit, ListReview, Review, curves, least_cost, list_count, scar_check
 from nnpu.review.audits import FIGURES, AuditedEstimate
+from nnpu.review.desk import Desk
 from nnpu.review.page import images_of
+from nnpu.review.serve import serve
 from nnpu.review.sheets import cells as table_cells
 from nnpu.review.sheets import looks_text, parse_purpose
 from nnpu.review.worklist import STATE, load
@@ -400,9 +402,6 @@ def serve_review(
     """
     import pyarrow as pa
 
-    from nnpu.review.desk import Desk
-    from nnpu.review.serve import serve
-
     shown = {key: cells for key, cells in batch.columns.items() if key != model.label_}
     table = pa.table(shown) if shown else None
 
@@ -714,14 +713,7 @@ def _out_of_fold(model: TablePU, batch: Batch, codes: NDArray[np.int8]) -> NDArr
     folds = PUStratifiedKFold(_FOLDS, random_state=model.random_state)
     groups = group_numbers(batch, model.groups_)
     for fitted, rest in folds.split(features, codes, groups):
-        part = clone(model.classifier_).set_params(**_quick(model))
+        part = clone(model.classifier_)._adapt(prior=model.prior_, verbose=0, n_folds=_FOLDS)
         part.fit(features[fitted], codes[fitted])
         scores[rest] = part.decision_function(features[rest])
     return scores
-
-
-def _quick(model: TablePU) -> dict[str, Any]:
-    """Return the parameters of a model that only scores: with the known prior, and silent."""
-    wanted = {"prior": model.prior_, "verbose": 0, "n_folds": _FOLDS}
-    known = model.classifier_.get_params(deep=False)
-    return {name: value for name, value in wanted.items() if name in known}

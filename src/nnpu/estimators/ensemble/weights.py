@@ -12,10 +12,11 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from nnpu.boosting import kl_round
-from nnpu.calibration import ScoreCalibration, fit_calibration
+from nnpu.calibration import ScoreCalibration, cut_priors, fit_calibration, least_regret_cut
 from nnpu.parameters import InputError
 from nnpu.prior import PriorEstimate
 from nnpu.prior.curve import auc
+from nnpu.review.learning import moved
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -178,8 +179,6 @@ def find_cut(
 
     Two samples are cut where the probability is one half: ``docs/prior.md`` says why.
     """
-    from nnpu.calibration import cut_priors, least_regret_cut
-
     priors = cut_priors(prior, estimate, float(s.mean()))
     under = (ScoreCalibration(*calibrated(scores, s, each, "one-sample")) for each in priors)
     return least_regret_cut(scores, *under)
@@ -266,8 +265,6 @@ def corrected(
     calibration: ScoreCalibration, log_odds: NDArray[np.float64], answers: NDArray[np.float64]
 ) -> tuple[ScoreCalibration, float]:
     """Return the calibration moved to fit the answers, and the cut at one half."""
-    from nnpu.review.learning import moved
-
     rows = np.flatnonzero(answers)
     slope, intercept = calibration.slope, calibration.intercept
     if rows.size:

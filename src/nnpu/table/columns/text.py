@@ -189,7 +189,13 @@ class Text(Column):
         what = "words" if self.analyzer == "word" else "runs of characters"
         return f"text: {what}, read with the other texts" if self.together else f"text: {what}"
 
-    def read(self, cells: Any, first: int = 0, decimal: str | None = None) -> Reading:
+    def read(
+        self,
+        cells: Any,
+        first: int = 0,
+        decimal: str | None = None,
+        memory: dict[str, Any] | None = None,
+    ) -> Reading:
         """Return strings, null for missing ones."""
         text = as_text(cells)
         return Reading(text)
