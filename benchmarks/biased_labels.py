@@ -1,4 +1,4 @@
-"""What labels that depend on x cost, and what `BiasedLabelPU` wins back: docs/biased_labels.md.
+"""What labels that depend on x cost, and what `BiasedLabelPU` wins back: docs/lab/biased_labels.md.
 
     python benchmarks/biased_labels.py run [--role third] [--seeds 4] [--out FILE]
     python benchmarks/biased_labels.py summary

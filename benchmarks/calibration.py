@@ -1,4 +1,4 @@
-"""How far probabilities are from the truth, even against odd digits: docs/selection.md.
+"""How far probabilities are from the truth, even against odd digits: docs/lab/selection.md.
 
     python benchmarks/calibration.py [mnist] [digits] [--seeds 5]
 

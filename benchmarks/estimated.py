@@ -40,19 +40,16 @@ class Sharing(EnsemblePU):
 
     found: Any = None
 
-    def _prepare(self, X: Any, codes: Any, seed: int) -> None:
+    def _prepare(self, data: Any) -> Any:
         if self.found is None:
-            super()._prepare(X, codes, seed)
-            task, folds, trials = self._work
-            self.found = {
-                "categories_": self.categories_,
-                "columns_": self.columns_,
-                "design_": self.design_,
-                "_work": (task, folds, list(trials)),
-            }
-            return
-        for name, value in self.found.items():
+            work = super()._prepare(data)
+            names = ("categories_", "columns_", "design_")
+            self.found = work, {name: getattr(self, name) for name in names}
+            return work
+        work, fitted = self.found
+        for name, value in fitted.items():
             setattr(self, name, value)
+        return work
 
 
 def run(role: str, settings: list[int], out: Path) -> None:

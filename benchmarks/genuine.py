@@ -4,7 +4,7 @@
     python benchmarks/genuine.py fit [--draws 5]      # fits; finished draws are not run again
     python benchmarks/genuine.py answers [--draws 2]  # fits with 200 answers: what they teach
     python benchmarks/genuine.py law                  # the constants of `nnpu.hidden.TYPICAL`
-    python benchmarks/genuine.py print [--page docs/genuine.md]
+    python benchmarks/genuine.py print [--page docs/lab/genuine.md]
 
 A draw is a random two thirds of the rows of a problem with a fit of its own, no option given; the
 other third is the test of rankings. Each problem weighs the same. A range counts as held if the

@@ -1,4 +1,4 @@
-"""`ImagePU` on MNIST, even against odd digits, and on CIFAR-10: docs/images.md.
+"""`ImagePU` on MNIST, even against odd digits, and on CIFAR-10: docs/lab/images.md.
 
     python benchmarks/images.py [--settings known estimated few] [--samplings 5]
     python benchmarks/images.py --settings cifar10 --samplings 1

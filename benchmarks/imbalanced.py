@@ -1,4 +1,4 @@
-"""What the imbalanced risk changes where positives are rare: docs/imbalanced.md.
+"""What the imbalanced risk changes where positives are rare: docs/lab/imbalanced.md.
 
     python benchmarks/imbalanced.py [--seeds 5]
 

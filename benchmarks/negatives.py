@@ -1,4 +1,4 @@
-"""What known negatives are worth on digits: docs/negatives.md.
+"""What known negatives are worth on digits: docs/lab/negatives.md.
 
     python benchmarks/negatives.py [--seeds 5]
 

@@ -1,4 +1,4 @@
-"""The accuracy of `estimate_prior`: the tables in docs/prior.md.
+"""The accuracy of `estimate_prior`: the tables in docs/lab/prior.md.
 
 python benchmarks/prior.py suite [--role choose|verdict|last] [--method auto|0.1.0] [--out FILE]
 python benchmarks/prior.py summary [--out FILE]

@@ -1,4 +1,4 @@
-"""How narrow an interval of the prior could be: docs/prior.md.
+"""How narrow an interval of the prior could be: docs/lab/prior.md.
 
 python benchmarks/prior_width.py
 

@@ -1,4 +1,4 @@
-"""The size and the power of `nnpu.scar_test` on real tables: docs/biased_labels.md.
+"""The size and the power of `nnpu.scar_test` on real tables: docs/lab/biased_labels.md.
 
     python benchmarks/scar.py size|power [--role choose|verdict] [--draws 500] [--out FILE]
     python benchmarks/scar.py summary

@@ -1,4 +1,4 @@
-"""Which model would be chosen without a true label, and what that costs: docs/selection.md.
+"""Which model would be chosen without a true label, and what that costs: docs/lab/selection.md.
 
     python benchmarks/selection.py [digits] [mnist] [--seeds 10]
 

@@ -1,4 +1,4 @@
-"""20 Newsgroups from raw text, the paper's split, 1,000 labelled messages: docs/text.md.
+"""20 Newsgroups from raw text, the paper's split, 1,000 labelled messages: docs/lab/text.md.
 
     python benchmarks/text.py [--samplings 5] [--models tfidf network table linear]
 

@@ -1,4 +1,4 @@
-"""Words beside numbers: both together against each alone, on 20 Newsgroups: docs/text.md.
+"""Words beside numbers: both together against each alone, on 20 Newsgroups: docs/lab/text.md.
 
     python benchmarks/text_beside.py [--cases noise header drawn] [--labelled 50 200 700]
 

@@ -1,4 +1,4 @@
-"""How the member `taught` was chosen, on training messages of 20 Newsgroups alone: docs/text.md.
+"""How the member `taught` was chosen, on training messages of 20 Newsgroups: docs/lab/text.md.
 
     python benchmarks/text_choice.py [--samplings 2] [--bodies]
 

@@ -1,4 +1,4 @@
-r"""Ways to learn from unlabelled images, at equal cost: docs/images.md.
+r"""Ways to learn from unlabelled images, at equal cost: docs/lab/images.md.
 
     python benchmarks/unlabelled.py [--samplings 3]
     python benchmarks/unlabelled.py --unlabelled 60000 --images 720000 --samplings 1 \

@@ -26,6 +26,7 @@ extensions = [
     # ours, in _extensions/
     "docstrings",
     "examples",
+    "messages",
     "pages",
 ]
 exclude_patterns = ["_build"]
@@ -33,7 +34,7 @@ templates_path = ["_templates"]
 smartquotes = False  # "auto" is code even where it stands in a sentence
 
 # Pages
-myst_enable_extensions = ["attrs_block"]
+myst_enable_extensions = ["attrs_block", "attrs_inline"]
 myst_heading_anchors = 4
 
 # Copy buttons: not on output, and without the prompt of a shell or of Python

@@ -201,7 +201,7 @@ def table(x: Any = X, s: Any = S, **parameters: Any) -> Callable[[SimpleNamespac
 
 TABLE_ROWS = rows(
     "TablePU.fit",
-    ("a list", table(X.tolist()), E, "pandas, polars or pyarrow table.*Got list instead"),
+    ("a list", table(X.tolist()), E, "pandas, polars or pyarrow table, .*Got list instead"),
     ("one dimension", table(X[:, 0]), E, r"A table has two dimensions. Got .* \(20,\)"),
     ("no rows", table(X[:0], S[:0]), E, "The table has no rows"),
     ("no columns", table(X[:, :0]), E, "has no column to learn from"),
@@ -235,7 +235,7 @@ TABLE_ROWS = rows(
         E,
         "fitted to an array of numbers",
     ),
-    ("no wanted cut", lambda _: table()(_).choose_threshold(X, S), P, "exactly one given"),
+    ("no wanted cut", lambda _: table()(_).choose_threshold(X, S), P, "Pass exactly one"),
     ("a recall of 2", lambda _: table()(_).choose_threshold(X, S, recall=2), P, "'recall'"),
     ("a cut without labels", lambda _: table()(_).choose_threshold(X, at="half"), E, "or neither"),
     ("prior 1 to shift to", lambda _: table()(_).shift_prior(1), P, "'new_prior' parameter"),
@@ -321,12 +321,12 @@ ESTIMATOR_ROWS = [
         ("score of other length", lambda f: f.clf.score(X, S[:3]), V, "inconsistent numbers"),
         ("calibrate without U", lambda f: f.clf.calibrate(X[:8], S[:8]), E, "needs labelled and"),
         ("calibrate without P", lambda f: f.clf.calibrate(X[8:], S[8:]), E, "needs labelled and"),
-        ("choose no threshold", lambda f: f.clf.choose_threshold(X, S), P, "exactly one given"),
+        ("choose no threshold", lambda f: f.clf.choose_threshold(X, S), P, "Pass exactly one"),
         (
             "choose two thresholds",
             lambda f: f.clf.choose_threshold(X, S, at="prior", recall=0.5),
             P,
-            "exactly one given",
+            "Pass exactly one",
         ),
         ("threshold at 'pior'", lambda f: f.clf.choose_threshold(X, S, at="pior"), P, "'prior'"),
         ("recall 2", lambda f: f.clf.choose_threshold(X, S, recall=2), P, "'recall' parameter"),
@@ -495,7 +495,7 @@ TENSOR_ROWS = [
     *rows(
         "PULoss.forward",
         ("an array", lambda _: PULoss(0.3)(np.ones(3), np.ones(3)), E, "scores must be a torch.T"),
-        ("a list", lambda _: PULoss(0.3)([1.0], [1]), E, "torch.as_tensor makes one"),
+        ("a list", lambda _: PULoss(0.3)([1.0], [1]), E, "torch.as_tensor converts an array"),
         (
             "labels in an array",
             lambda _: PULoss(0.3)(torch.ones(3), np.ones(3)),
@@ -642,7 +642,7 @@ METRIC_ROWS = [
             f"metrics.{name}: scores",
             lambda _, f=f: f(s, X[:5, 0], prior=0.4),
             E,
-            "give scores a cut",
+            "compare scores with a threshold",
         )
         for name, f in metrics.METRICS.items()
         if name != "pu_roc_auc"

@@ -25,6 +25,7 @@ from nnpu.hidden import (
     audited_hidden,
     check_label_bias,
     hidden_positives,
+    hidden_share,
     unlabelled_probability,
 )
 from nnpu.parameters import InputError, ParameterError
@@ -564,18 +565,83 @@ def test_audited_figures_hold_whatever_the_labels_were(monkeypatch):
 
 def test_figures_that_fewer_than_five_answers_carry_are_those_of_the_law():
     _, s, scores, answers = answered()
-    u = np.sort(scores[s == 0])[::-1]
-    few = next(n for n in range(1, 100) if np.sum(scores[answers.rows] >= u[n - 1]) == 4)
     found = audited_hidden(s, scores, 1.0, answers)
+    four = Answers(*(each[:4] for each in answers[:3]), answers.share)
+    few = audited_hidden(s, scores, 1.0, four)
     known = KnownShare(*answers.share, bound=1.0, audited=True)
     law = hidden_positives(s, scores, 1.0, known)
-    assert found.top(few) == law.top(few)
+    for n in (20, 300):
+        assert few.top(n) == law.top(n)
+        assert few.found(n) == law.found(n)
     assert found.top(300) != law.top(300)
     no = answers._replace(y=np.zeros(300))
     none = audited_hidden(s, scores, 1.0, no)
     for name in ("auc",):
         assert getattr(none, name) == getattr(law, name)
     assert none.found(300) == law.found(300)
+
+
+def down_the_list(yes, ranks, gap=0.5):
+    """Return what answers to some ranks of the list say, all of them yes or all of them no."""
+    _, s, scores = sample(gap=gap)
+    order = np.flatnonzero(s == 0)[np.argsort(-scores[s == 0], kind="stable")]
+    n = len(ranks)
+    answers = Answers(order[ranks], np.full(n, float(yes)), np.ones(n), Estimate(0.2, 0.1, 0.4))
+    return audited_hidden(s, scores, 1.0, answers)
+
+
+@pytest.mark.parametrize("gap", [0.0, 1.5])
+def test_a_short_list_has_no_more_negatives_than_a_longer_one_may_have(gap):
+    """24 of 24 yes among the first 100: with 95 % at most 100 (1 − .05^(1/24)) = 11.7 are not."""
+    found = down_the_list(True, np.arange(22, 94, 3), gap)
+    misses = 100 * (1 - 0.05 ** (1 / 24))
+    assert found.top(100).low == pytest.approx(1 - misses / 100)
+    law = hidden_positives(*sample(gap=gap)[1:], 1.0, KnownShare(0.2, 0.1, 0.4, 1.0, audited=True))
+    assert law.top(20).low < 1 - misses / 20 == pytest.approx(0.413, abs=1e-3)
+    assert found.top(20).low >= 1 - misses / 20
+    assert found.top(20).low <= found.top(20).value <= found.top(20).high
+
+
+@pytest.mark.parametrize("gap", [0.0, 1.5])
+def test_a_short_list_has_no_more_positives_than_a_longer_one_may_have(gap):
+    found = down_the_list(False, np.arange(22, 94, 3), gap)
+    positives = 100 * (1 - 0.05 ** (1 / 24))
+    assert found.top(100).high == pytest.approx(positives / 100)
+    assert found.top(20).high <= positives / 20 == pytest.approx(0.587, abs=1e-3)
+    assert found.top(20).low <= found.top(20).value <= found.top(20).high
+
+
+def test_no_list_contradicts_a_longer_one_and_all_ranges_hold(monkeypatch):
+    """A fifth of the first 100 rows and a tenth of the next 100 are answered at random."""
+    monkeypatch.setattr(law_module, "_DRAWS", 200)
+    lengths = (20, 50, 100, 200)
+    held = np.zeros(len(lengths))
+    for seed in range(100):
+        y, s, scores = sample(seed, gap=(0.5, 1.5, 3.0)[seed % 3])
+        order = np.flatnonzero(s == 0)[np.argsort(-scores[s == 0], kind="stable")]
+        rng = np.random.default_rng(seed)
+        ranks = np.r_[rng.choice(100, 20, replace=False), 100 + rng.choice(100, 10, replace=False)]
+        weight = np.repeat([5.0, 10.0], [20, 10])
+        share = Estimate(*(np.clip(y[s == 0].mean() + end, 0, 1) for end in (0, -0.05, 0.05)))
+        answers = Answers(order[ranks], y[order[ranks]].astype(float), weight, share)
+        found = audited_hidden(s, scores, 1.0, answers)
+        tops = [found.top(n) for n in lengths]
+        for i, (n, short) in enumerate(zip(lengths, tops, strict=True)):
+            for m, long in zip(lengths[i + 1 :], tops[i + 1 :], strict=True):
+                assert n * (1 - short.high) <= m * (1 - long.low) + 1e-9
+                assert n * (1 - short.low) <= m * (1 - long.low) + 1e-9
+                assert n * short.high <= m * long.high + 1e-9
+            held[i] += short.low <= y[order[:n]].mean() <= short.high
+    assert held.min() >= 88
+
+
+def test_the_range_of_the_share_rests_on_no_score():
+    known = KnownShare(0.14, 0.1, 0.2, 0.25)
+    by_law, at_random = hidden_share(known)
+    for seed in range(3):
+        found = hidden_positives(*sample(seed)[1:], 1.0, known)
+        assert (found.share, found.at_random.share) == (by_law, at_random)
+    np.testing.assert_allclose(at_random, (0.14, 0.1, 0.2), rtol=1e-3)
 
 
 def test_an_audited_share_is_not_moved_by_the_law():

@@ -17,6 +17,7 @@ SOURCE = Path(importlib.util.find_spec("nnpu").origin).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
 ROOMS = (
     "parameters",
+    "ranges",
     "files",
     "storage",
     "terminal",

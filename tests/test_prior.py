@@ -78,7 +78,7 @@ def test_one_sample_value_is_the_share_in_p_and_u_together(method):
         b + (1 - b) * two.value, abs=0.01 if method == "auto" else 1e-9
     )
     assert one.low < 0.5 < one.high
-    assert "P and U together" in one.message
+    assert "positives among all rows" in one.message
 
 
 def test_one_sample_lower_limit_is_not_below_the_labelled_share():
@@ -92,7 +92,7 @@ def test_same_law_is_not_identified():
         for seed in range(20)
     ]
     assert not any(estimate.identified for estimate in found)
-    assert "do not tell P from U" in found[0].message
+    assert "do not separate labelled from unlabelled" in found[0].message
 
 
 def test_scores_of_unrelated_features_are_not_identified():
@@ -118,9 +118,9 @@ def test_message_says_what_was_assumed_and_what_the_bound_is():
     assert "labels were given at random" in estimate.message
     assert f"the share would be {estimate.upper_bound:.3f}" in estimate.message
     assert "upper bound" in estimate_prior(x_p, x_u, method="bbe", random_state=0).message
-    assert "rather to few" not in estimate.message  # P was collected apart
+    assert "most positives are unlabelled" not in estimate.message  # P was collected apart
     one = estimate_prior(x_p, x_u, sampling="one-sample", random_state=0)
-    assert "among the positives, rather to few of them than to most" in one.message
+    assert "among the positives, that most positives are unlabelled" in one.message
 
 
 def test_wide_interval_is_not_identified():

@@ -220,7 +220,7 @@ def test_an_id_named_like_a_prediction_is_refused_before_the_training(tmp_path, 
     with pytest.raises(SystemExit) as stopped:
         main(["fit", str(tmp_path / "t.csv"), "--label", "s", "--id", name])
     assert stopped.value.code == 2
-    assert f"column of the predictions is. Got {name!r}" in capsys.readouterr().err
+    assert f"columns of the predictions. Got {name!r}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,15 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-REFERENCE = Path(__file__).parents[1] / "reference.md"
 NAME = re.compile(r"(?<![`:\w\\])`([^`<>]+)`(?!`)")
-PAGE = re.compile(r"(?:``)?docs/(\w+)\.md(?:``)?")
+DOCS = Path(__file__).parents[1]
+PAGE = re.compile(r"(?:``)?docs/(?:lab/)?(\w+)\.md(?:``)?")
 LITERAL = re.compile(r"(``.+?``|:\w[\w:]*:`.+?`)")
 
 
 MODULES = {
     name: importlib.import_module(name)
-    for name in re.findall(r"^   (nnpu[\w.]*)$", REFERENCE.read_text(encoding="utf-8"), re.M)
+    for name in re.findall(r"^   (nnpu[\w.]*)$", (DOCS / "reference.md").read_text("utf-8"), re.M)
 }
 
 
@@ -59,13 +59,19 @@ def as_link(match):
     return f":py:obj:`{name} <{home}>`" if home else f"``{name}``"
 
 
+def page_link(match):
+    """Make the name of a page a link, in whichever of the two books it is."""
+    path = match[1] if (DOCS / f"{match[1]}.md").exists() else f"lab/{match[1]}"
+    return f":doc:`/{path}`"
+
+
 def prepare(app, what, name, obj, options, lines):
     """Turn names and pages into links; keep |x| from being read as a substitution."""
     in_example = False
     for number, line in enumerate(lines):
         in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
         if not in_example:
-            line = PAGE.sub(r":doc:`/\1`", NAME.sub(as_link, line))
+            line = PAGE.sub(page_link, NAME.sub(as_link, line))
             parts = LITERAL.split(line)
             parts[::2] = [part.replace("|", r"\|") for part in parts[::2]]
             lines[number] = "".join(parts)

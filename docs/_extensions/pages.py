@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -11,6 +12,8 @@ from sphinx.directives.other import TocTree
 
 import nnpu.cli
 import nnpu_paper.cli
+
+IMAGES = Path(__file__).parents[1] / "images"
 
 
 class CommandHelp(Directive):
@@ -48,7 +51,36 @@ def point_to_pages(app, docname, source):
     """Make links that are right on a code host, such as ``../SECURITY.md``, links to pages."""
     text = source[0].replace("](../examples)", "](gallery/index.rst)")
     text = re.sub(r"\]\(\.\./examples/(\w+)\.py\)", r"](gallery/\1.rst)", text)
-    source[0] = re.sub(r"\]\(\.\./([A-Z]+)\.md", lambda m: f"]({m[1].lower()}.md", text)
+    up = "../" if docname.startswith("lab/") else ""
+    name = re.compile(rf"\]\({re.escape(up)}\.\./([A-Z]+)\.md")
+    source[0] = name.sub(lambda m: f"]({up}{m[1].lower()}.md", text)
+
+
+PICTURE = re.compile(r"!\[([^\]]*)\]\(((?:\.\./)?(?:docs/)?images/[\w-]+)-light\.png\)")
+
+
+def with_dark(text):
+    """Show the dark twin of a picture where the page is dark."""
+
+    def both(match):
+        name = match[2].rpartition("/")[2]
+        if not (IMAGES / f"{name}-dark.png").exists():
+            return match[0]
+        alt = " ".join(match[1].split())
+        kinds = ("light", "dark")
+        return "".join(f"![{alt}]({match[2]}-{kind}.png){{.only-{kind}}}" for kind in kinds)
+
+    return PICTURE.sub(both, text)
+
+
+def show_dark_pictures(app, docname, source):
+    """In a page."""
+    source[0] = with_dark(source[0])
+
+
+def show_dark_pictures_included(app, path, docname, content):
+    """In a file that a page includes."""
+    content[0] = with_dark(content[0])
 
 
 def setup(app):
@@ -57,4 +89,6 @@ def setup(app):
     app.add_directive("paper-help", PaperHelp)
     app.add_directive("pages", Pages)
     app.connect("source-read", point_to_pages)
+    app.connect("source-read", show_dark_pictures)
+    app.connect("include-read", show_dark_pictures_included)
     return {"parallel_read_safe": True}

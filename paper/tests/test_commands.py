@@ -83,6 +83,10 @@ def test_every_option_says_what_it_does(name):
         (["table2", "--dataset", "digits"], "'--dataset' parameter of nnpu-paper table2"),
         (["bench", "speed"], "'NAME' parameter of nnpu-paper bench"),
         (["figure2", "--dataset", "mnist"], "cannot be used"),
+        (["figure2", "--reduced"], "cifar10 cannot be used"),
+        (["figure2", "--reduced", "--dataset", "mnist"], "--dataset cifar10"),
+        (["figure1", "--reduced"], "--reduced belongs to figure2 and figure3"),
+        (["figure2", "--reduced", "--fast"], "one of --reduced and --fast"),
     ],
 )
 def test_a_wrong_word_is_one_line_and_status_2(arguments, words, capsys, tmp_path, monkeypatch):
@@ -99,6 +103,24 @@ def test_a_wrong_word_is_one_line_and_status_2(arguments, words, capsys, tmp_pat
     assert words in said
     assert said.startswith("nnpu-paper: ")
     assert said.count("\n") == 1
+
+
+def test_a_figure_takes_several_data_sets_and_no_others(tmp_path, monkeypatch):
+    asked = []
+
+    def at_hand(settings):
+        asked.extend(setting.name for setting in settings)
+        raise InputError("enough")
+
+    monkeypatch.setattr(runs, "at_hand", at_hand)
+    options = ["--dataset", "20news", "--dataset", "mnist", "--out", str(tmp_path)]
+    with pytest.raises(SystemExit):
+        main(["figure3", *options])
+    assert asked == ["mnist", "20news"]
+    asked.clear()
+    with pytest.raises(SystemExit):
+        main(["figure2", "--reduced", "--out", str(tmp_path)])
+    assert asked == ["cifar10-reduced"]
 
 
 def test_it_is_not_shared_between_processes(capsys, monkeypatch):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nnpu_paper.experiments import FIGURE_1, FIGURE_2, FIGURE_3
+from nnpu_paper.experiments import FIGURE_1, FIGURE_2, FIGURE_3, REDUCED
 from nnpu_paper.results import OutputFolder
 from nnpu_paper.runs import ExperimentRun, _finished_rows
 
@@ -22,6 +22,7 @@ def settings():
             yield replace(setting, model="word-average-100")  # --glove 100
         elif setting.dataset == "cifar10":
             yield setting.shortened(epochs=2)  # --epochs 2
+            yield replace(setting, **REDUCED[setting.name])  # --reduced
         else:
             yield setting
 

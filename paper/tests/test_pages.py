@@ -17,6 +17,7 @@ PAPER = Path(__file__).parents[1]
 ROOT = PAPER.parent
 PAGES = [PAPER / "README.md", *sorted((PAPER / "docs").glob("*.md"))]
 EVERY_PAGE = [*PAGES, ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EVERY_PAGE += sorted((ROOT / "docs/lab").glob("*.md"))
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

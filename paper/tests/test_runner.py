@@ -22,6 +22,7 @@ from nnpu_paper.experiments import (
     NNPU,
     PN,
     PRIOR_FACTORS,
+    REDUCED,
     UPU,
     Method,
 )
@@ -287,6 +288,8 @@ def test_whatever_changes_the_result_changes_the_file_name():
             {"batch_size": 10},
             {"weight_decay": 0.1},
             {"optimizer": "sgd"},
+            {"n_test": 100},
+            {"precision": "bfloat16"},
         )
     ]
     assert len({run.file_name for run in [base, *others]}) == len(others) + 1
@@ -305,6 +308,40 @@ def test_the_settings_are_those_of_the_paper():
     assert factors == [list(PRIOR_FACTORS)] * 4 == [[0.8, 0.9, 1.0, 1.1, 1.2]] * 4
     assert {method.risk for s in FIGURE_3 for method in s.methods} == {"nnpu"}
     assert {s.model for s in (*FIGURE_1, *FIGURE_2, DEMO)} <= set(NETWORKS)
+
+
+def test_the_reduced_design_keeps_net_losses_optimizer_and_l2_and_has_a_name_of_its_own():
+    (paper,) = [setting for setting in FIGURE_2 if setting.name in REDUCED]
+    reduced = dataclasses.replace(paper, **REDUCED["cifar10"])
+    kept = ("dataset", "model", "optimizer", "weight_decay", "methods", "n_n", "disjoint")
+    assert [getattr(reduced, name) for name in kept] == [getattr(paper, name) for name in kept]
+    assert "reduced" in reduced.name
+    assert "reduced" in reduced.title
+    assert reduced.lr > paper.lr
+
+
+def test_fewer_test_rows_are_the_first_ones(monkeypatch):
+    """The error on the first 100 of 450 rows, counted by hand from the kept model's scores."""
+    kept = {}
+    real = runner.train
+
+    def train(model, *arguments, **settings):
+        kept["model"], history = real(model, *arguments, **settings)
+        kept["options"] = settings["options"]
+        return kept["model"], history
+
+    monkeypatch.setattr(runner, "train", train)
+    setting = dataclasses.replace(SHORT, n_test=100, precision="bfloat16")
+    rows = run_one(ExperimentRun(setting, NNPU, 0, 0))
+    assert kept["options"].precision == "bfloat16"
+    data = load("digits")
+    import torch
+
+    with torch.no_grad():
+        scores = kept["model"].eval()(torch.tensor(data.x_test[:100]).float())[:, 0].numpy()
+    assert value(rows, "test_zero_one", 2) == pytest.approx(
+        np.mean((scores > 0) != (data.y_test[:100] > 0))
+    )
 
 
 def test_a_table_comes_back_as_it_was_written(tmp_path):

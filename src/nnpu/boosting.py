@@ -5,7 +5,7 @@ gradient is Algorithm 1's, the branch being chosen anew in every round. The curv
 second derivative: that is negative where a row of P counts as a negative with the weight −π, and
 zero for linear-odd losses. See `PUObjective` for what takes its place; `kl_round` is the same for
 the KL risk. The risks and losses of this package are differentiated in closed form, by NumPy; a
-`Risk` or a loss of one's own by torch.
+`Risk` or a loss of your own by torch.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def fit_calibration(
         How the data came about.
     ridge : float, optional
         The weight of slope² / 2 for standardised scores; by default 1e-3 + 0.25 / n_p. The risk
-        of a few rows of P often falls for ever as the slope grows, and its probabilities would be
+        of a few rows of P often keeps falling as the slope grows, and its probabilities would be
         all but 0 and 1.
 
     Examples
@@ -162,7 +162,7 @@ def samples(
     p, u = as_vector(scores_p, "scores_p", owner), as_vector(scores_u, "scores_u", owner)
     together = np.concatenate([p, u])
     if np.ptp(together) == 0:
-        raise InputError(f"{owner}: all scores are equal, so that no cut or slope can be found.")
+        raise InputError(f"{owner}: all scores are equal; no cut or slope can be found.")
     share = p.size / together.size
     if kind == "one-sample" and prior <= share:
         raise ParameterError(
@@ -382,8 +382,8 @@ def threshold_for(
     owner = "threshold_for"
     if (precision is None) == (recall is None):
         raise ParameterError(
-            "The 'precision' and 'recall' parameters of threshold_for must be exactly one given. "
-            f"Got {shown(precision)} and {shown(recall)} instead."
+            "Pass exactly one of the 'precision' and 'recall' parameters of threshold_for. Got "
+            f"{shown(precision)} and {shown(recall)} instead."
         )
     name, wanted = ("precision", precision) if recall is None else ("recall", recall)
     wanted = check_number(name, wanted, owner, low=0, high=1, include_low=False)

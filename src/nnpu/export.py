@@ -73,7 +73,7 @@ def to_onnx(
     (calibrated, as `predict_proba` has it) and ``prediction`` (1 or 0), each of shape (n,).
     Features are float32; for `EnsemblePU` they are float64, with NaN where a value is missing and
     the codes of categories. The default network standardises features inside the graph; a module
-    of one's own gets them as they are. How a table's columns become features (`nnpu fit`) is not
+    of your own gets them as they are. How a table's columns become features (`nnpu fit`) is not
     part of it: `TablePU.transform` does that, and the plan can be written beside the graph, in the
     metadata.
 
@@ -122,8 +122,8 @@ def to_onnx(
     onnx = need("onnx", extra="onnx", owner=_OWNER)
     if classifier._offset is not None:
         raise InputError(
-            "The classifier was fitted to columns that float32 cannot hold (time stamps, say), and "
-            "a graph takes float32. Subtract a number near them before fit."
+            "The classifier was fitted to columns that float32 cannot hold (time stamps, for "
+            "example), and a graph takes float32. Subtract a number near them before fit."
         )
     rows = _rows(classifier, X)
     if isinstance(classifier, BoostedPU | LinearPU | EnsemblePU):
@@ -157,7 +157,7 @@ def _no_graph(classifier: BasePUClassifier) -> str:
 
 def _is_network(classifier: BasePUClassifier) -> TypeGuard[PUClassifier]:
     """Return whether it is `PUClassifier`, which is not imported here: that takes torch."""
-    return type(classifier).__name__ == "PUClassifier"
+    return classifier._traced_by_torch
 
 
 def _float32_below(threshold: float) -> float:
@@ -587,6 +587,6 @@ def _check(model: Any, classifier: BasePUClassifier, rows: Any) -> None:
         )
         if not alike:
             raise InputError(
-                "The ONNX graph gives other scores than the module, so it is not written: does the "
-                "module treat rows differently by their number, or draw numbers when it scores?"
+                "The ONNX graph gives other scores than the module, so it is not written: does "
+                "the module depend on the number of rows, or draw random numbers when it scores?"
             )

@@ -22,6 +22,7 @@ import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
 from nnpu.parameters import InputError, check_count, check_label_bias
+from nnpu.ranges import Z90, Estimate, weighted_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "LENGTHS",
     "TYPICAL",
     "Answers",
     "AuditedHidden",
@@ -39,35 +41,30 @@ __all__ = [
     "LabelLaw",
     "audited_hidden",
     "hidden_positives",
+    "hidden_share",
     "typical_share",
     "unlabelled_probability",
 ]
 
 _DRAWS = 2_000  # of the law: the ends of a range are then stable to about .01
 _GRID = 240  # cuts at which curves are kept; geometric, since the first rows matter most
-_Z = 1.6448536269514722  # the 95 % quantile of a normal distribution
 _WIDEST, _MOST = 0.25, 3.0  # an identified share: width of its range, ratio of the ends
-_TINY = 1e-6
+_TINY = 1e-6  # shares stay this far from 0 and 1, where odds are infinite
 _LEFT = 0.05  # of the law inside of the limits that a user gave; with less it says nothing
 _SEEN = 2.0  # standard deviations of the share: further off no genuine problem tells of λ
-_FEW = 5  # answers that a figure needs to be theirs
-_RESAMPLED = 400  # samples of the answers that give an AUC its interval
+_FEW = 5  # answers that a figure needs; with fewer the model's estimate stays
+_AGREE = 0.01  # of the law that answers to a longer list must leave for a shorter one
+_RESAMPLED = 400  # bootstrap samples of the answers, for the range of an AUC
+#: Lengths of the list that are spoken of.
+LENGTHS = (20, 50, 100, 200, 500, 1_000, 2_000, 5_000)
 #: What is left out at each end of a range. A range of more than .88 says nothing: its tails are
 #: cut a little more, which costs nothing in how often ranges hold (``docs/genuine.md``).
 _TAILS, _WIDE = (0.05, 0.06, 0.07, 0.08, 0.1), 0.88
 
 
-class Estimate(NamedTuple):
-    """A number with its 90 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-
 @dataclass(frozen=True)
 class LabelLaw:
-    """How labels are given in the world, as far as genuine problems show.
+    """How labels are given in practice, as measured on genuine problems.
 
     Attributes
     ----------
@@ -217,8 +214,8 @@ class HiddenPositives:
     share : Estimate
         The share of positives among the unlabelled rows.
     precision : Estimate
-        The share of positives among the unlabelled rows that are predicted positive; NaN if there
-        are none.
+        The share of positives among the unlabelled rows that are predicted positive; NaN if no
+        row is.
     recall : Estimate
         The share of the hidden positives that is predicted positive.
     auc : Estimate
@@ -272,7 +269,7 @@ class HiddenPositives:
         """
         n = check_count("n", n, "top")
         if n > self.rows:
-            raise InputError(f"top({n:,}): there are {self.rows:,} unlabelled rows.")
+            raise InputError(f"top({n:,}): there are only {self.rows:,} unlabelled rows.")
         return self._range(lambda curves: curves.found(n / self.rows, self.rows) / n)
 
     def found(self, n: int) -> Estimate:
@@ -286,14 +283,17 @@ class HiddenPositives:
         return _says_something(self.share)
 
     def _range(self, figure: Callable[[_Curves], NDArray[np.float64]]) -> Estimate:
-        found = [figure(curves) for curves in self._ends]
-        for tail in _TAILS:
-            low = min(float(np.quantile(each, tail)) for each in found)
-            high = max(float(np.quantile(each, 1 - tail)) for each in found)
-            if high - low <= _WIDE:
-                break
-        value = float(np.median(figure(self._middle)))
-        return Estimate(min(max(value, low), high), low, high)
+        return _range_of(figure(self._middle), [figure(curves) for curves in self._ends])
+
+
+def _range_of(middle: NDArray[np.float64], ends: list[NDArray[np.float64]]) -> Estimate:
+    """Return the median of draws, and the range of others."""
+    for tail in _TAILS:
+        low = min(float(np.quantile(each, tail)) for each in ends)
+        high = max(float(np.quantile(each, 1 - tail)) for each in ends)
+        if high - low <= _WIDE:
+            break
+    return Estimate(min(max(float(np.median(middle)), low), high), low, high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,7 +306,7 @@ class Hidden(HiddenPositives):
         What follows if labels were given at random among the positives.
     contradicted : str
         What these rows say against `at_random`: labels were not given at random, or the share of
-        positives cannot be what it is said to be. Else empty.
+        positives cannot be as given or estimated. Else empty.
     """
 
     at_random: HiddenPositives = field(default=None, repr=False)  # type: ignore[assignment]
@@ -319,7 +319,7 @@ class Hidden(HiddenPositives):
 
 
 class Answers(NamedTuple):
-    """What a person said of some unlabelled rows that were drawn with known chances.
+    """A person's answers to unlabelled rows that were drawn with known chances.
 
     Attributes
     ----------
@@ -365,7 +365,8 @@ class Answers(NamedTuple):
 class AuditedHidden(Hidden):
     """What a review found, whatever the model is worth and however labels were given.
 
-    Figures that fewer than five answers carry are those of the law with the audited share.
+    Figures that fewer than five answers carry are those of the law with the audited share. No
+    range of a short list contradicts that of a longer one: see `top`.
 
     Attributes
     ----------
@@ -407,12 +408,53 @@ class AuditedHidden(Hidden):
         return Estimate(found[0], *(float(np.quantile(found[1:], end)) for end in (0.05, 0.95)))
 
     def top(self, n: int) -> Estimate:
-        """Return the share of positives among the `n` unlabelled rows that rank highest."""
-        believed = super().top(n)
+        """Return the share of positives among the `n` unlabelled rows that rank highest.
+
+        Answers to a longer list speak of its first rows too. If m rows hold between a and b
+        positives, their first n hold at least n − (m − a), since no more than m − a of the m are
+        negative, and at most b. Of the law, only draws count under which longer lists hold what
+        the answers say; if hardly any are left, those bounds are all that is known.
+        """
+        own, longer = super().top(n), []  # which checks n
+        if (counted := self._answered(n)) is not None:
+            own = counted
+        for m in LENGTHS:
+            if n < m <= self.rows and (said := self._answered(m)) is not None:
+                longer.append((m, said))
+        if not longer:
+            return own
+        least = max(0.0, *(1 - m * (1 - said.low) / n for m, said in longer))
+        most = max(least, min(1.0, *(m * said.high / n for m, said in longer)))
+        if counted is None:
+            own = self._agreeing(n, longer) or Estimate(longer[0][1].value, least, most)
+        low, high = max(own.low, least), min(own.high, most)
+        if low > high:
+            low, high = least, most
+        return Estimate(min(max(own.value, low), high), low, high)
+
+    def _agreeing(self, n: int, longer: list[tuple[int, Estimate]]) -> Estimate | None:
+        """Return what the law says of the first `n` rows where it agrees with longer lists."""
+
+        def top(curves: _Curves) -> NDArray[np.float64]:
+            agrees = np.ones(len(curves.share), dtype=bool)
+            for m, said in longer:
+                share = curves.found(m / self.rows, self.rows) / m
+                agrees &= (said.low <= share) & (share <= said.high)
+            found = curves.found(n / self.rows, self.rows) / n
+            return found[agrees if agrees.mean() >= _AGREE else slice(0)]
+
+        ends = [draws for draws in map(top, self._ends) if draws.size]
+        middle = top(self._middle)
+        if not ends:
+            return None
+        return _range_of(middle if middle.size else np.concatenate(ends), ends)
+
+    def _answered(self, n: int) -> Estimate | None:
+        """Return what the answers to the first `n` rows say; None if they are too few."""
         inside = self._rank < n
         if inside.sum() < _FEW:
-            return believed
-        return _weighted_share(self.answers.y[inside], self.answers.weight[inside])
+            return None
+        return weighted_share(self.answers.y[inside], self.answers.weight[inside])
 
     def found(self, n: int) -> Estimate:
         """Return the share of the hidden positives that is among the `n` highest-ranked rows."""
@@ -420,23 +462,11 @@ class AuditedHidden(Hidden):
         if positive.sum() < _FEW:
             return believed
         inside = (self._rank[positive] < n).astype(np.float64)
-        return _weighted_share(inside, self.answers.weight[positive])
+        return weighted_share(inside, self.answers.weight[positive])
 
 
 def _says_something(share: Estimate) -> bool:
-    return share.high - share.low <= _WIDEST and share.high <= _MOST * share.low
-
-
-def _weighted_share(y: NDArray[np.float64], weight: NDArray[np.float64]) -> Estimate:
-    """Return a weighted share with Clopper and Pearson's interval for the effective size."""
-    from scipy.stats import beta
-
-    value = min(float(weight @ y / weight.sum()), 1.0)
-    n = float(weight.sum() ** 2 / (weight @ weight))
-    k = value * n
-    low = float(beta.ppf(0.05, k, n - k + 1)) if k > 0 else 0.0
-    high = float(beta.ppf(0.95, k + 1, n - k)) if k < n else 1.0
-    return Estimate(value, low, high)
+    return share.width <= _WIDEST and share.high <= _MOST * share.low
 
 
 def audited_hidden(
@@ -483,7 +513,7 @@ def hidden_positives(
     Parameters
     ----------
     s : ndarray of shape (n,)
-        PU labels: 1, 0, −1. Known negatives are no part of it.
+        PU labels: 1, 0, −1. Known negatives are not part of it.
     scores : ndarray of shape (n,)
         By a model that was not fitted to these rows.
     cut : float
@@ -515,11 +545,11 @@ def hidden_positives(
     labelled = np.asarray(scores)[s == 1].astype(np.float64)
     unlabelled = np.sort(np.asarray(scores)[s == 0].astype(np.float64))
     if not labelled.size or not unlabelled.size:
-        raise InputError("Hidden positives are judged by labelled and unlabelled rows.")
+        raise InputError("Judging hidden positives needs labelled and unlabelled rows.")
     cuts = _grid(len(unlabelled))
     rng = np.random.default_rng(0)
     recall = _labelled_recall(labelled, unlabelled, cuts, rng)
-    normal = rng.standard_normal((3, _DRAWS))
+    normal = _normals()
     flagged = int(np.sum(unlabelled > cut))
     rows = len(unlabelled)
     random = _Curves(cuts, _shares_at_random(known, normal[1]), recall)
@@ -527,6 +557,40 @@ def hidden_positives(
     middle = random if bias == 1 else _typical(random, known, normal, law, sampling, rng)
     ends = (middle,) if bias in (1, "typical") else _bounded(random, known, float(bias))
     return Hidden(bias, rows, flagged, middle, ends, at_random)
+
+
+def hidden_share(known: KnownShare, law: LabelLaw = TYPICAL) -> tuple[Estimate, Estimate]:
+    """Return the share of positives among the unlabelled rows, by the law and at random.
+
+    No score is needed: both are what `hidden_positives` says of rows with this `known`.
+
+    Parameters
+    ----------
+    known : KnownShare
+        What is known of it.
+    law : LabelLaw
+        The law.
+
+    Examples
+    --------
+    >>> by_law, at_random = hidden_share(KnownShare(0.26, 0.14, 0.34, 0.31))
+    >>> by_law.low < at_random.low < at_random.high < by_law.high
+    True
+    """
+    normal = _normals()
+    random = _shares_at_random(known, normal[1])
+    typical = _typical_shares(random, known, normal[1], law)
+    return _range_of(typical, [typical]), _range_of(random, [random])
+
+
+def _normals() -> NDArray[np.float64]:
+    """Draw what decides the likeness and the share, (2, draws), the same for all rows.
+
+    The shares are quantiles in a random order, so that their ranges have no error of their own.
+    """
+    rng = np.random.default_rng([0, 1])
+    likeness = rng.standard_normal(_DRAWS)
+    return np.array([likeness, ndtri((rng.permutation(_DRAWS) + 0.5) / _DRAWS)])
 
 
 def _grid(n: int) -> NDArray[np.float64]:
@@ -572,11 +636,7 @@ def _typical(
     sampling: str,
     rng: np.random.Generator,
 ) -> _Curves:
-    if known.given or known.audited:
-        share = random.share.copy()
-    else:
-        middle, low, high = typical_share(known._replace(least=0.0, most=1.0), law)
-        share = _truncated(middle, low, high, known.least, known.most, normal[1])
+    share = _typical_shares(random.share, known, normal[1], law)
     # λ given the share, so that whoever knows the share gets the narrower ranges of both.
     own = np.sqrt(1 - law.correlation**2) * normal[0]
     likeness = law.likeness + law.likeness_sd * (law.correlation * _unusual(share, law) + own)
@@ -590,15 +650,28 @@ def _typical(
         alike = rng.random(len(share))[:, None]
         recall = alike * random.recall + (1 - alike) * recall
     lucky = slice(0, round(law.random * len(share)))
-    share[lucky], recall[lucky] = random.share[lucky], random.recall[lucky]
+    recall[lucky] = random.recall[lucky]
     return _possible(replace(random, share=share, recall=recall))
+
+
+def _typical_shares(
+    random: NDArray[np.float64], known: KnownShare, normal: NDArray[np.float64], law: LabelLaw
+) -> NDArray[np.float64]:
+    """Draw shares by the law; the first of them are those at random, as labels may be."""
+    if known.given or known.audited:
+        return random
+    middle, low, high = typical_share(known._replace(least=0.0, most=1.0), law)
+    share = _truncated(middle, low, high, known.least, known.most, normal)
+    lucky = slice(0, round(law.random * len(share)))
+    share[lucky] = random[lucky]
+    return share
 
 
 def _unusual(share: NDArray[np.float64], law: LabelLaw) -> NDArray[np.float64]:
     """Return how far shares are from the law's, in standard deviations of the log-odds."""
     m = logit(law.share)
     beyond = logit(np.clip(share, 1e-4, 1 - 1e-4)) - m
-    below, above = (m - logit(law.share_low)) / _Z, (logit(law.share_high) - m) / _Z
+    below, above = (m - logit(law.share_low)) / Z90, (logit(law.share_high) - m) / Z90
     found = np.clip(beyond / np.where(beyond < 0, below, above), -_SEEN, _SEEN)
     return np.asarray(found)
 
@@ -660,7 +733,7 @@ def _two_piece(
 ) -> NDArray[np.float64]:
     """Draw shares whose log-odds are normal on either side of the median."""
     m = logit(middle)
-    below, above = (m - logit(low)) / _Z, (logit(high) - m) / _Z
+    below, above = (m - logit(low)) / Z90, (logit(high) - m) / Z90
     return np.asarray(expit(m + np.where(normal < 0, below, above) * normal))
 
 
@@ -675,7 +748,7 @@ def _truncated(
     if least <= 0 and most >= 1:
         return _two_piece(middle, low, high, normal)
     m = logit(middle)
-    below, above = max((m - logit(low)) / _Z, _TINY), max((logit(high) - m) / _Z, _TINY)
+    below, above = max((m - logit(low)) / Z90, _TINY), max((logit(high) - m) / Z90, _TINY)
     ends = [logit(_inside(end)) - m for end in (least, most)]
     first, last = (ndtr(end / (below if end < 0 else above)) for end in ends)
     if last - first < _LEFT:

@@ -1,4 +1,4 @@
-"""`PULoss`: Algorithm 1's gradient as a torch loss, for anybody's training loop."""
+"""`PULoss`: Algorithm 1's gradient as a torch loss, for your own training loop."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ class PULoss(nn.Module):
             if not isinstance(tensor, Tensor) or tensor.is_complex():
                 raise InputError(
                     f"The {name} must be a torch.Tensor of real numbers. Got "
-                    f"{type(tensor).__name__} instead; torch.as_tensor makes one of an array."
+                    f"{type(tensor).__name__} instead; torch.as_tensor converts an array."
                 )
         scores = flat_scores(scores)
         self._check_labels(scores, s)

@@ -43,7 +43,7 @@ class InputError(ValueError):
 
 
 def shown(value: Any) -> str:
-    """Return what came as a message shows it: as Python writes it, but for what is very long.
+    """Return the repr of what came, truncated if it is very long.
 
     >>> shown("abc"), len(shown(list(range(10_000))))
     ("'abc'", 203)

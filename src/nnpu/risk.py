@@ -120,7 +120,7 @@ def upu_risk_symmetric(
 ) -> Tensor:
     """R̂_pu in the form of Eq. (4), which equals Eq. (2) for losses that satisfy Eq. (3).
 
-    Any other named loss is refused; of a callable of one's own the condition is not checked.
+    Any other named loss is refused; for a callable the condition is not checked.
 
     Examples
     --------

@@ -52,13 +52,13 @@ NOTES = (REPORT, RUN, LOG)  # for people; loading does not read them
 FILES = (WEIGHTS, CONFIG, SUMS, *NOTES)
 
 _MARK = b'"format": "nnpu-model"'  # near the top of our configuration
-_HEAD = 4096  # bytes
+_HEAD = 4096  # bytes of the file in which the mark is looked for
 _OVERTAKEN = {errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST}  # another process renamed first
-_TRIES = 100
+_TRIES = 100  # renames that other processes may overtake; then something else is wrong
 
 
 def check_target(folder: str | os.PathLike[str]) -> Path:
-    """Return where a model folder is written, links resolved; an error if that would cost anything.
+    """Return where a model folder is written, links resolved; an error if that would lose anything.
 
     The folder may be absent, empty, or a model folder with nothing else in it.
 
@@ -362,7 +362,7 @@ def check_history(history: Any) -> list[dict[str, float]]:
     [{'epoch': 0, 'train_risk': 0.3}]
     """
     if not isinstance(history, list) or not all(isinstance(row, dict) for row in history):
-        raise TypeError("the history is no list of rows")
+        raise TypeError("the history is not a list of rows")
     return history
 
 

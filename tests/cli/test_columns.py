@@ -49,8 +49,8 @@ def test_the_plan_is_that_of_a_fit(wide, capsys):
     assert said["columns"][60]["treatment"] == "excluded (it orders the rows)"
     fitted = TablePU(0.4, model="linear", holdout=0).fit(wide, "known")
     planned = TablePU().plan_columns(wide, "known")
-    assert [column.told() for column in planned.columns] == [
-        column.told() for column in fitted.columns_.columns
+    assert [column.description() for column in planned.columns] == [
+        column.description() for column in fitted.columns_.columns
     ]
     main(["columns", str(wide), "--label", "known"])
     text = capsys.readouterr().out
@@ -63,7 +63,7 @@ def test_without_a_label_all_columns_are_looked_at(wide, capsys):
     main(["columns", str(wide)])
     text = capsys.readouterr().out
     assert len(told(text)) == 63
-    assert "No label column was named (--label): all columns were looked at." in text
+    assert "No label column was named (--label): all columns are shown." in text
 
 
 @pytest.mark.parametrize(

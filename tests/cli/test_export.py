@@ -82,7 +82,7 @@ def test_the_graph_of_a_folder_scores_the_rows_of_a_table(name, fitted, table, t
 def test_what_stays_in_python_is_said(fitted, tmp_path, capsys):
     assert main("export", fitted("linear"), "--out", tmp_path / "m.onnx") == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "stays in Python: nnpu.load(MODEL).transform(table) gives them" in said
+    assert "nnpu.load(MODEL).transform(table) makes them" in said
 
 
 def test_a_bare_classifier_is_exported_without_columns(tmp_path, capsys):
@@ -90,7 +90,7 @@ def test_a_bare_classifier_is_exported_without_columns(tmp_path, capsys):
     X = rng.normal(size=(60, 2))
     folder = LinearPU(0.4).fit(X, np.arange(60) % 3 == 0).save(tmp_path / "m")
     assert main("export", folder, "--out", tmp_path / "m.onnx") == 0
-    assert f"LinearPU of 2 features: {tmp_path / 'm.onnx'}" in " ".join(
+    assert f"LinearPU with 2 features: {tmp_path / 'm.onnx'}" in " ".join(
         capsys.readouterr().out.split()
     )
     told = {entry.key for entry in onnx.load(tmp_path / "m.onnx").metadata_props}

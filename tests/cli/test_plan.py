@@ -21,7 +21,7 @@ def test_plan_prints_the_interval_what_to_buy_and_the_rival():
     text = run(*BASE, "--half-width", "0.1", "--n-n", "50")
     assert "+-0.1365" in text
     assert "188 in total" in text
-    assert "not enough at any number; the positives limit it" in text
+    assert "no number is enough; the positives limit it" in text
     assert "With 50 negatives: PU is expected to be better." in text
 
 
@@ -34,7 +34,9 @@ def test_json_holds_the_same_numbers():
 
 def test_an_estimate_gets_its_interval_cut_off_at_zero():
     """0.05 − 0.1365 is below 0, which no risk is; 0.05 + 0.1365 = 0.1865."""
-    assert "An estimate of 0.05 means: 0.0000 to 0.1865." in run(*BASE, "--estimate", "0.05")
+    assert "An estimate of 0.05 means a true value of 0.0000 to 0.1865." in run(
+        *BASE, "--estimate", "0.05"
+    )
     low, high = json.loads(run(*BASE, "--estimate", "0.5", "--json"))["interval"]
     assert (low, high) == pytest.approx((0.3635, 0.6365), abs=1e-4)
 

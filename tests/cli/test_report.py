@@ -30,6 +30,7 @@ SECTIONS = [
     "The unlabelled rows",
     "Rows to look at first",
     "Which columns matter",
+    "Is PU worth it here?",
     "All rows, if labels were given at random",
     "Choose a threshold",
     "What errors cost",
@@ -47,7 +48,7 @@ def test_a_fit_leaves_its_report_in_the_model_folder_which_still_loads(model):
     assert headings(model / "report.html") == SECTIONS
     text = (model / "report.html").read_text()
     assert "The prior, 0.5, was given." in text
-    assert "2 categories, missing as one more" in text
+    assert "2 categories, missing is a category of its own" in text
     assert nnpu.load(model).prior_ == 0.5
 
 

@@ -84,11 +84,11 @@ def test_rows_go_out_and_answers_come_back(fitted, tmp_path, capsys):
     capsys.readouterr()
     review(folder, "--answers", one, "--answers", two, "--cost-fp", 1, "--cost-fn", 5)
     said = " ".join(capsys.readouterr().out.split())
-    assert "From 100 answers, with 90 % intervals" in said
+    assert "From 100 answers, with 90 % ranges" in said
     assert "(PU estimate 0.400)" in said
     assert "Cut of least cost" in said
     assert "after 50 more answers" in said
-    assert "more answers would give the prior to ±0.02" in said
+    assert "more answers would give the share of positives to ±0.02" in said
 
 
 def test_answers_are_never_overwritten_and_go_into_the_report(fitted, tmp_path, capsys):
@@ -112,7 +112,7 @@ def test_answers_are_never_overwritten_and_go_into_the_report(fitted, tmp_path, 
     json.loads(found[found.index("{") :], parse_constant=pytest.fail)  # no NaN
     text = page.read_text()
     assert "What a person said" in text
-    assert "30 rows that were drawn by chance were answered" in text
+    assert "30 rows that were drawn at random were answered" in text
     # One figure for the unlabelled rows: that of the answers.
     assert "The figures come from the answers of a review" in text
     assert '<dd class="interval">audited ' in text
@@ -315,7 +315,7 @@ def test_two_people_and_rows_that_wait(fitted, tmp_path, capsys):
         (["--folder", "{r}"], "Nothing to do"),
         (["--folder", "{r}", "--next", "5"], "together with --out"),
         (["--folder", "{r}", "--status", "--top", "5"], "--top does not go with --folder"),
-        (["--folder", "{r}", "--status", "--until", "0.9"], "write recall=0.9"),
+        (["--folder", "{r}", "--status", "--until", "0.9"], "recall=0.9"),
         (["--folder", "{there}", "--status"], "not an empty folder"),
         (["--folder", "{r}", "--answers", "{table}"], "not a sheet"),
         (["--serve"], "--serve needs --folder"),

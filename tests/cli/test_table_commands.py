@@ -173,7 +173,7 @@ def test_evaluate_prints_what_the_metrics_say_of_the_predictions(tmp_path, model
     assert hidden["rows"] == 100
     main(["evaluate", str(model), str(data), "--label", "label"])
     text = capsys.readouterr().out
-    assert text.startswith("Unlabelled rows: 100. Positive among them: 40, by the share given.\n")
+    assert text.startswith("Unlabelled rows: 100. Positive among them: 40, from the share given.\n")
     top = [round(20 * hidden["top"]["20"][name]) for name in ("value", "low", "high")]
     assert re.search(rf"^ +20 +{top[0]} \({top[1]} to {top[2]}\) ", text, re.MULTILINE)
     assert "accuracy" not in text  # a figure for all rows is in the report and in --json
@@ -190,7 +190,7 @@ def test_fit_says_what_it_does_before_it_does_it(tmp_path, people, capsys):
     told = {line.split()[0]: line for line in lines[3:7]}
     assert "copied to the predictions" in told["id"]
     assert "median" in told["age"]
-    assert "2 categories, missing as one more" in told["town"]
+    assert "2 categories, missing is a category of its own" in told["town"]
     assert "yes or no" in told["member"]
     assert "Judged by 24 rows that were set aside." in lines
     assert any(line.startswith("Unlabelled rows: 20. Positive among them: 8") for line in lines)

@@ -188,7 +188,7 @@ def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path) -> None:
 
 def test_a_missing_file_or_a_folder_without_parquet_is_named(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises(InputError, match=r"nothing\.csv is not there, or is not a file"):
+    with pytest.raises(InputError, match=r"nothing\.csv does not exist, or is not a file"):
         read_table(tmp_path / "nothing.csv")
     with pytest.raises(InputError, match=r"folder holds no file whose name ends in \.parquet"):
         read_table(tmp_path / "folder")

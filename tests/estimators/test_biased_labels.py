@@ -23,7 +23,7 @@ from nnpu.estimators.labelling_model import _Product, expected_class, losses, sh
 from nnpu.metrics import propensity_metrics, propensity_weights
 from nnpu.parameters import InputError, ParameterError
 
-pytestmark = pytest.mark.filterwarnings("ignore:Labels that depend on the score")
+pytestmark = pytest.mark.filterwarnings("ignore:Without a known prior, how labels depend")
 
 
 def sample(n=3000, slope=2.0, seed=0, prior=0.4):
@@ -263,14 +263,16 @@ def test_same_seed_same_bits(biased):
 
 def test_what_takes_labels_as_random_is_refused(biased):
     clf = fitted(biased)
-    with pytest.raises(InputError, match="calibrate takes labels as random"):
+    with pytest.raises(InputError, match="calibrate assumes that labels were given at random"):
         clf.calibrate(biased[0], biased[2])
-    with pytest.raises(InputError, match="choose_threshold takes labels as random"):
+    with pytest.raises(
+        InputError, match="choose_threshold assumes that labels were given at random"
+    ):
         clf.choose_threshold(biased[0], biased[2], at="half")
 
 
 def test_an_unknown_prior_and_labels_by_the_score_give_a_warning(biased):
-    with pytest.warns(UserWarning, match="labels are taken as random"):
+    with pytest.warns(UserWarning, match="labels are taken as given at random"):
         clf = fitted(biased, prior="auto", propensity="all")
     assert not clf.labels_vary_
     assert fitted(biased, propensity="all").labels_vary_

@@ -62,7 +62,7 @@ def test_a_network_that_stays_dead_is_said(rows):
 def test_another_training_replaces_a_dead_network(rows):
     DeadAtFirst.made = 0
     clf = PUClassifier(0.3, module=DeadAtFirst, epochs=20, batch_size=32, lr=0.1, random_state=0)
-    with pytest.warns(UserWarning, match="smaller step size helped"):
+    with pytest.warns(UserWarning, match="smaller step size worked"):
         clf.fit(*rows)
     x, s = rows
     assert DeadAtFirst.made == 2
@@ -91,7 +91,7 @@ def test_a_try_out_of_a_few_steps_is_left_alone(rows):
 
 def test_the_message_says_what_to_do():
     assert "choose_threshold" in collapse_message("it is dead", "it is dead")
-    assert "that network is the result" in collapse_message("it is dead", "")
+    assert "its network is used" in collapse_message("it is dead", "")
 
 
 def test_with_few_positives_the_default_network_is_linear():

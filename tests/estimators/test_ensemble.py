@@ -23,9 +23,9 @@ from nnpu import EnsemblePU, load
 from nnpu.estimators import threads as module
 from nnpu.estimators.ensemble.inputs import fit_dense, fit_expansion
 from nnpu.estimators.ensemble.member_scorers import View
-from nnpu.estimators.ensemble.members import MANY_COLUMNS, MEMBERS, PIXELS, down_sampled, excluded
+from nnpu.estimators.ensemble.members import MEMBERS, PIXELS, down_sampled, excluded
 from nnpu.estimators.ensemble.sparse_members import soft_ridge
-from nnpu.estimators.ensemble.task import Task
+from nnpu.estimators.ensemble.task import MANY_COLUMNS, Task
 from nnpu.estimators.ensemble.trials import make_folds
 from nnpu.estimators.ensemble.weights import find_weights
 from nnpu.parameters import InputError, ParameterError
@@ -378,7 +378,7 @@ def test_a_member_that_collapses_is_tried_again_left_out_and_said(monkeypatch):
 
     monkeypatch.setitem(MEMBERS, "products", Broken())
     x, s, test, y = draw()
-    with pytest.warns(UserWarning, match="'products' of EnsemblePU is left out: it failed"):
+    with pytest.warns(UserWarning, match="'products' of EnsemblePU is not used: it failed"):
         clf = quick().fit(x, s)
     assert len(set(seeds)) == 2
     row = next(row for row in clf.members_ if row["name"] == "products")

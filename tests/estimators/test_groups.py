@@ -70,8 +70,8 @@ def test_wrapped_estimator_recognises_no_patient(visits):
         name: clf.fit(x, s, groups=of).prior_estimate_
         for name, of in {"apart": None, "together": patient}.items()
     }
-    assert "do not tell P from U" in found["together"].message
-    assert "do not tell P from U" not in found["apart"].message
+    assert "do not separate labelled from unlabelled" in found["together"].message
+    assert "do not separate labelled from unlabelled" not in found["apart"].message
 
 
 def test_table_gives_its_groups_to_the_folds(visits):
@@ -81,7 +81,8 @@ def test_table_gives_its_groups_to_the_folds(visits):
     job = TablePU(0.5, model=model, groups="who").fit(table, "s")
     assert max(row["auc"] or 0 for row in job.classifier_.members_) < 0.6
     assert (
-        "do not tell P from U" in TablePU(groups="who").estimate_prior(table, "s").estimate.message
+        "do not separate labelled from unlabelled"
+        in TablePU(groups="who").estimate_prior(table, "s").estimate.message
     )
 
 

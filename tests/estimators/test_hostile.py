@@ -408,7 +408,7 @@ def test_a_large_hostile_folder_takes_about_twice_its_size(case, tmp_path):
 def test_a_module_of_the_users_own_is_not_made_for_a_stranger_s_trillion_features(tmp_path):
     folder = fit(module=models.linear).save(tmp_path / "model")
     fitted(n_features=10**12)(folder)
-    with pytest.raises(InputError, match="not weights enough for 1000000000000 features"):
+    with pytest.raises(InputError, match="too few weights for 1000000000000 features"):
         nnpu.load(folder, module=models.linear)
 
 

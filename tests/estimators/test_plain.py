@@ -115,9 +115,9 @@ def test_the_commands_print_it(customers, tmp_path, capsys):
     pyarrow.csv.write_csv(customers, tmp_path / "t.csv")
     data, folder = str(tmp_path / "t.csv"), str(tmp_path / "m")
     main(["fit", data, "--label", "known", "--model", "linear", "--out", folder, "--verbose"])
-    assert "A plain classifier that takes unlabelled rows" in capsys.readouterr().out
+    assert "Compared with a plain classifier" in capsys.readouterr().out
     main(["evaluate", folder, data, "--label", "known"])
-    assert "A plain classifier that takes unlabelled rows" in capsys.readouterr().out
+    assert "Compared with a plain classifier" in capsys.readouterr().out
     main(["evaluate", folder, data, "--label", "known", "--json"])
     plain = json.loads(capsys.readouterr().out)["plain"]
     assert plain["shared"] <= plain["first"] == 100

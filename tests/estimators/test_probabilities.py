@@ -245,7 +245,7 @@ def test_held_out_rows_must_hold_both_labels(fitted, held_out):
 
 @pytest.mark.parametrize("asked", [{}, {"at": "prior", "recall": 0.5}], ids=str)
 def test_exactly_one_cut_is_asked_for(fitted, held_out, asked):
-    with pytest.raises(ParameterError, match="exactly one given"):
+    with pytest.raises(ParameterError, match="Pass exactly one"):
         fitted.choose_threshold(held_out.x, held_out.s, **asked)
 
 

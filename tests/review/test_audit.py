@@ -224,7 +224,7 @@ def test_few_rows_make_an_interval_conservative_and_say_so():
     assert found.precision.rows < 5
     assert found.precision.conservative
     assert found.precision.width > 0.5
-    assert any("carry the precision: its interval is conservative" in n for n in found.notes)
+    assert any("answered flagged rows: its range is conservative" in n for n in found.notes)
     assert not found.prior.conservative
 
 

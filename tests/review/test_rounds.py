@@ -206,7 +206,7 @@ def change(**cells):
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (change(id="case-none"), "ids that are not in the data: 1, 'case-none' first"),
+        (change(id="case-none"), "ids that are not in the data: 1, such as 'case-none'"),
         (change(answer="maybe"), r"line 4: the answer 'maybe' is not understood"),
         (change(chance="0.9"), "column chance was changed"),
         (change(chance="much"), "must stay as they were"),
@@ -268,7 +268,7 @@ def test_rounds_must_be_complete_and_different(tmp_path):
     fill(two)
     with pytest.raises(InputError, match="is draw 2, and draw 1 is missing"):
         fresh().read(two)
-    with pytest.raises(InputError, match="draw 1 came twice"):
+    with pytest.raises(InputError, match="draw 1 was read twice"):
         fresh().read(one, one)
     with pytest.raises(InputError, match="is not a second copy"):
         fresh().read(one, second=two)

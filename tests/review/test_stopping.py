@@ -155,7 +155,7 @@ def test_ranges_and_certificates_hold_at_all_times(size, m, signal, share):
 
 
 def test_looks_that_cannot_be_are_refused():
-    with pytest.raises(InputError, match="a value for each look"):
+    with pytest.raises(InputError, match="one value per look"):
         Looks(3, [True], [1, 0])
     with pytest.raises(InputError, match="must be 1"):
         Looks(3, [True], [2])

@@ -57,7 +57,7 @@ def test_labelled_rows_inside_the_range_of_ids_are_one_list(inside, sampling):
     found = remarks(lambda: TablePU(0.3, model="linear", sampling=sampling).fit(table, s))
     if inside and sampling == "two-sample":
         assert len(found) == 1
-        assert "('row_id') of labelled and unlabelled rows are of one list" in found[0]
+        assert "('row_id') of labelled and unlabelled rows come from one list" in found[0]
     else:
         assert found == []  # another range is said of one sample, in words of its own
 

@@ -99,7 +99,7 @@ def test_the_order_of_day_and_month_is_that_of_the_whole_column_and_is_stated(
     assert isinstance(fitted, Date)
     assert fitted.first_is_day is first_is_day
     assert np.array(
-        [match is not None for match in [__import__("re").search(words, fitted.told())]]
+        [match is not None for match in [__import__("re").search(words, fitted.description())]]
     )
 
 
@@ -145,7 +145,9 @@ def test_times_of_day_stored_as_such_are_hours():
 
 def test_a_cell_that_is_no_date_is_missing_and_stated():
     fitted = column([f"2024-01-{day:02d}" for day in range(1, 29)] * 4 + ["soon", "unknown"])
-    assert "98 % of the cells are dates; row 113 is 'soon' (read as missing)" in fitted.told()
+    assert (
+        "98 % of the cells are dates; row 113 is 'soon' (read as missing)" in fitted.description()
+    )
     reading = fitted.read(pa.array(["2024-01-01"] * 40 + ["later"]), first=100)
     assert (int(np.isnan(reading.values).sum()), reading.unreadable, reading.example) == (
         1,

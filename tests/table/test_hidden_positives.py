@@ -433,7 +433,7 @@ def test_a_table_with_more_labels_than_the_prior_allows_can_be_evaluated(model):
     more = more[y | (np.arange(N) % 3 == 0)]
     assert more["known"].mean() > model.prior_
     found = model.evaluate(more, "known")
-    assert found.prior_note.startswith("The share of positives is not that of the training, 0.35")
+    assert found.prior_note.startswith("The share of positives is not what it was in the fit, 0.35")
     assert found.prior.value > more["known"].mean()
     assert found.hidden.share.high > 0
     assert str(found).startswith(found.prior_note)
@@ -497,7 +497,7 @@ def test_the_command_evaluates_with_a_share_of_its_own(model, richer, tmp_path, 
         found = model.evaluate(richer[0], "known", prior=given)
         assert said["prior"]["value"] == pytest.approx(found.prior.value, abs=1e-6)
     main(command)
-    assert "The share of positives is not that of the training" in capsys.readouterr().out
+    assert "The share of positives is not what it was in the fit" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main([*command, "--prior", "much"])
     assert "'--prior' parameter of nnpu evaluate must be auto" in capsys.readouterr().err
@@ -571,7 +571,7 @@ def test_an_id_that_is_called_like_one_of_our_columns_is_refused(
     where = (tmp_path / "m", tmp_path / "t.csv", "--out", tmp_path / "p.csv")
     assert run("predict", *where, "--top", 5) == 2
     error = capsys.readouterr().err
-    assert f"must not be called {name!r}" in error
+    assert f"must not be called {name!r}: a column of the predictions" in error
     assert error.count("\n") == 1
     assert run("predict", *where) == (2 if in_all else 0)
 
@@ -734,7 +734,7 @@ def test_columns_of_the_table_can_be_kept(files, table):
         (["--threshold", "nan"], "between 0 and 1"),
         (["--threshold", "0.5", "--at", "prior"], "one of --top, --threshold and --at"),
         (["--top", "5", "--at", "prior"], "one of --top, --threshold and --at"),
-        (["--top", "5", "--keep", "amount"], "not for --top"),
+        (["--top", "5", "--keep", "amount"], "--top writes all cells"),
         (["--top", "0"], "--top"),
         (["--keep", "nothing"], "nothing"),
     ],
@@ -811,7 +811,7 @@ def test_a_review_of_the_list_counts_exactly(files, truth_of, tmp_path, capsys):
     said = capsys.readouterr().out
     low, high = (round(200 * found["share"][end]) for end in ("low", "high"))
     assert f"Of the first 200 rows 30 were answered: {yes} yes." in said
-    assert f"({low} to {high}, exact 90 % interval)" in said
+    assert f"({low} to {high}, exact 90 % range)" in said
 
 
 def test_every_row_of_the_list_has_the_same_chance(model, table):

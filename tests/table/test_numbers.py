@@ -95,7 +95,7 @@ def test_a_decimal_mark_that_is_given_is_used():
     assert values(column(["1,234", "5,678"], decimal=","), ["1,234"])[0] == 1.234
     fitted = column(["1,234", "5,678"])
     assert values(fitted, ["1,234"])[0] == 1234
-    assert "',' is read as the thousands separator" in fitted.told()
+    assert "',' is read as the thousands separator" in fitted.description()
 
 
 def test_points_between_thousands_are_known_by_the_numbers_below_a_thousand():
@@ -110,26 +110,26 @@ def test_three_decimals_that_may_be_thousands_are_stated():
     remark = "'.' is read as the decimal mark; if it separates thousands, use --decimal ,"
     salaries = ["45.000", "52.500", "61.000"]
     assert values(column(salaries), ["45.000"]).tolist() == [45]
-    assert remark in column(salaries).told()
-    assert remark in column([*salaries, "850"]).told()  # too few to decide by
+    assert remark in column(salaries).description()
+    assert remark in column([*salaries, "850"]).description()  # too few to decide by
     assert values(column([*salaries, "1.250.000"]), ["45.000"]).tolist() == [45_000]
     assert values(column(salaries, decimal=","), ["45.000"]).tolist() == [45_000]
     for proof in ("0.450", "45.5", "4500.125"):
-        assert "decimal mark" not in column([*salaries, proof]).told()
-    assert "decimal mark" not in column(salaries, decimal=".").told()
+        assert "decimal mark" not in column([*salaries, proof]).description()
+    assert "decimal mark" not in column(salaries, decimal=".").description()
 
 
 def test_a_share_and_its_percent_are_one_number():
     shares = column(["45.0%", "0.450", "12 %", "0.33"])
-    assert "are taken for shares: '45.0%' is read as 0.45" in shares.told()
+    assert "are taken for shares: '45.0%' is read as 0.45" in shares.description()
     found = values(shares, ["45.0%", "0.450", "12 percent", "(5%)", ".5"])
     np.testing.assert_allclose(found, [0.45, 0.45, 0.12, -0.05, 0.5])
     percent = column(["45.0%", "45", "12 %", "33.5"])
-    assert "are taken for percent: '45.0%' is read as 45" in percent.told()
+    assert "are taken for percent: '45.0%' is read as 45" in percent.description()
     assert values(percent, ["45.0%", "45"]).tolist() == [45, 45]
     signed = column(["45.0%", "0.5%"])
     assert values(signed, ["45.0%", "0.5%"]).tolist() == [45, 0.5]
-    assert "percent" not in signed.told()
+    assert "percent" not in signed.description()
     assert values(column(pa.array([0.1, 0.9])), ["45%"]).tolist() == [0.45]
 
 
@@ -159,9 +159,9 @@ def test_strings_stored_as_views_are_strings():
 def test_the_missing_cells_of_a_database_dump_are_missing():
     fitted = column(["7", "\\N", "9"])
     assert fitted.kind == "number"
-    assert "read as missing" not in fitted.told()
+    assert "read as missing" not in fitted.description()
     assert np.isnan(values(fitted, ["\\N"])[0])
-    assert "\\N" not in column(["Ulm", "\\N", "Bonn", "Ulm"]).told()
+    assert "\\N" not in column(["Ulm", "\\N", "Bonn", "Ulm"]).description()
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "feather", "frame"])
@@ -193,7 +193,7 @@ def test_one_bad_cell_among_numbers_is_missing_and_stated(bad):
     fitted = column(cells)
     assert fitted.kind == "number"
     note = f"99.97 % of the cells are numbers; row 6 is {bad!r} (read as missing)"
-    assert note in fitted.told() or bad == "none"
+    assert note in fitted.description() or bad == "none"
     raw = values(fitted, cells)
     assert np.isnan(raw[5])
     assert np.isnan(raw).sum() == 1
@@ -231,7 +231,7 @@ def test_long_numbers_are_ids_and_never_numbers(typed):
     ids = [100_000_000_000_000_000 + 7919 * number for number in range(300)]
     cells = pa.array(ids if typed else [str(number) for number in ids])
     fitted = column(cells, "account")
-    assert fitted.told() == "excluded (nearly every row has a value of its own)"
+    assert fitted.description() == "excluded (nearly every row has a value of its own)"
     repeated = column(cells.take(pa.array(np.arange(300) % 20)), "account")
     assert repeated.kind == "category"
     assert column(cells, "created_at_ns").kind == "number"
@@ -248,7 +248,7 @@ def test_a_few_gigantic_values_are_clipped_in_the_dense_view_and_stated():
     usual = rng.normal(50, 10, 3000)
     cells = np.append(usual, [1e30, -1e30, 1e30])
     fitted = column(pa.array(cells))
-    assert "3 extreme values are clipped to" in fitted.told()
+    assert "3 extreme values are clipped to" in fitted.description()
     dense = fitted.transform(pa.array(usual))[:, 0]
     assert np.corrcoef(dense, usual)[0, 1] > 0.999
     assert dense.std() > 0.02  # without clipping it would be 1e-27
@@ -279,12 +279,10 @@ def test_plain_numbers_are_read_quickly_as_they_are_read_slowly():
 @pytest.mark.parametrize("cell", ["{} kg", "{}.5g"])
 def test_numbers_with_a_unit_are_words_and_that_is_said(cell):
     """Up to now it was not said why such a column is a category."""
-    told = column([cell.format(number % 50) for number in range(200)]).told()
-    assert (
-        f"taken for words: more than digits stands in the cells, as in {cell.format(0)!r}" in told
-    )
+    told = column([cell.format(number % 50) for number in range(200)]).description()
+    assert f"taken for words: cells hold more than digits, such as {cell.format(0)!r}" in told
 
 
 @pytest.mark.parametrize("cell", ["{:05}", "{}A", "{} Main St", "flat {}"])
 def test_codes_and_addresses_are_no_numbers_with_units(cell):
-    assert "digits" not in column([cell.format(number % 50) for number in range(200)]).told()
+    assert "digits" not in column([cell.format(number % 50) for number in range(200)]).description()

@@ -102,7 +102,7 @@ def test_a_cut_needs_both_rows_and_labels(model, table):
     with pytest.raises(InputError, match="fit kept no rows"):
         unjudged.choose_threshold(recall=0.9)
     biased = TablePU(0.4, labelled_by="country").fit(table, "known")
-    with pytest.raises(InputError, match="takes labels as random"):
+    with pytest.raises(InputError, match="assumes that labels were given at random"):
         biased.choose_threshold(recall=0.9)
 
 
@@ -242,7 +242,7 @@ def test_a_column_says_why_it_is_excluded(table, parameter, words, capsys):
     rows = table.assign(day=np.arange(len(table)) // 2)
     model = TablePU(0.4, model="linear", verbose=1, **parameter).fit(rows, "known")
     (day,) = [column for column in model.columns_.columns if column.name == "day"]
-    assert day.told() == words
+    assert day.description() == words
     assert words in capsys.readouterr().out
 
 

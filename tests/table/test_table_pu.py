@@ -384,7 +384,7 @@ def test_a_category_that_the_two_tables_spell_otherwise_is_noticed():
     p, u = two_tables()
     towns = np.random.default_rng(1).choice(["a", "b", "c"], 380)
     p, u = p.assign(town=np.char.upper(towns[300:])), u.assign(town=towns[:300])
-    with pytest.warns(UserWarning, match="'town': such a column alone all but tells"):
+    with pytest.warns(UserWarning, match="'town': such a column alone almost separates"):
         TablePU(0.4, model="linear").fit_two(p, u)
     TablePU(0.4, model="linear").fit_two(p.assign(town=towns[300:]), u)  # warnings are errors
 
@@ -393,7 +393,7 @@ def test_many_rare_categories_in_capitals_are_noticed_too():
     p, u = two_tables()
     towns = np.random.default_rng(1).choice([f"t{i}" for i in range(30)], 380)
     p, u = p.assign(town=np.char.upper(towns[300:])), u.assign(town=towns[:300])
-    with pytest.warns(UserWarning, match="'town': such a column alone all but tells"):
+    with pytest.warns(UserWarning, match="'town': such a column alone almost separates"):
         TablePU(0.4, model="linear", keep=["town"]).fit_two(p, u)
     told = TablePU(0.4, model="linear").fit_two(p, u).columns_.columns[1].told()
     assert told == "excluded (an id that repeats; --keep town uses it)"
@@ -408,7 +408,7 @@ def test_a_number_that_stands_for_a_gap_in_one_table_alone_is_noticed():
     p, u = p.assign(age=age[300:]), u.assign(age=age[:300])
     TablePU(0.4, model="linear").fit_two(p, u)  # warnings are errors here
     p.loc[:29, "age"], u.loc[:99, "age"] = -1, np.nan
-    with pytest.warns(UserWarning, match="'age': such a column alone all but tells"):
+    with pytest.warns(UserWarning, match="'age': such a column alone almost separates"):
         TablePU(0.4, model="linear").fit_two(p, u)
 
 
@@ -435,7 +435,7 @@ def test_dates_in_another_order_in_the_other_table_are_refused():
     assert TablePU(0.4, model="linear").fit_two(p, alike).columns_.columns[2].kind == "date"
 
 
-TAKEN_OUT = "40 of the 300 unlabelled rows are labelled positives too and are taken out"
+TAKEN_OUT = "40 of the 300 unlabelled rows are labelled positives too and are no longer counted"
 
 
 def test_positives_in_the_unlabelled_table_are_taken_out_of_it():

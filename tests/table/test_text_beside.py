@@ -178,7 +178,7 @@ def test_a_number_that_gives_the_label_away_is_found_beside_words(table):
     rows, _ = table
     s = np.asarray(rows["known"])
     leak = pa.array(np.where(s == 1, 7.0, np.random.default_rng(0).normal(size=len(s))))
-    with pytest.warns(UserWarning, match="'case'.*all but tells labelled"):
+    with pytest.warns(UserWarning, match="'case'.*almost separates labelled"):
         model = TablePU(0.4).fit(rows.append_column("case", leak), "known")
     assert model.leaks_ == ["case"]
 

@@ -81,7 +81,7 @@ def test_many_categories_keep_their_own_code_and_share_a_dense_feature():
     codes = fitted.raw(fitted.read(cells).values)[:, 0]
     assert np.unique(codes).size == 400
     assert fitted.width == 51
-    assert fitted.told() == "400 categories, rarer ones together"
+    assert fitted.description() == "400 categories, rare ones merged"
 
 
 def test_text_is_reduced_to_directions_that_tell_topics_apart():

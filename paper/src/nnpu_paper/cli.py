@@ -78,9 +78,7 @@ _seed_option = click.option(
 )
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 _fast_option = click.option("--fast", is_flag=True, help="A minute-scale version.")
-_dataset_option = click.option(
-    "--dataset", help="Only this data set: mnist, epsilon, 20news or cifar10."
-)
+_ONLY = "Only this data set: mnist, epsilon, 20news or cifar10"
 
 
 # The demo.
@@ -107,7 +105,7 @@ on a batch, uPU goes on; nnPU takes a step back along r, and stays close to zero
 @_seed_option
 @_json_option
 def demo(out: Path, epochs: int | None, seed: int, as_json: bool) -> None:
-    """Train PN, uPU and nnPU on handwritten digits and show what happens."""
+    """Train PN, uPU and nnPU on handwritten digits and compare them."""
     from nnpu.report import mean_and_spread, risk_panel, save_figure
     from nnpu_paper.experiments import DEMO
     from nnpu_paper.results import OutputFolder, write_results
@@ -249,7 +247,7 @@ def _deliver(folder: OutputFolder, outcome: Outcome, *, as_json: bool) -> None:
     ]
     page = Page(
         f"Reproduction: {target}",
-        "What the paper claims, and whether a run of it bore it out.",
+        "What the paper claims, and whether our run confirms it.",
         [as_section(claims), *charts],
         f"nnpu-paper {__version__}: nnpu-paper {target}",
     )
@@ -277,7 +275,7 @@ def _deliver(folder: OutputFolder, outcome: Outcome, *, as_json: bool) -> None:
 _FIGURES = {
     "figure1": "PN, uPU and nnPU on MNIST: a linear model and a perceptron.",
     "figure2": "PN, uPU and nnPU on the four data sets.",
-    "figure3": "nnPU that is told a wrong prior.",
+    "figure3": "nnPU with a wrong prior.",
     "figure4": "Figure 1 with the zero-one loss added.",
 }
 #: A figure that shows runs of another one shares its folder.
@@ -289,12 +287,14 @@ def _figure_command(name: str) -> click.Command:
 
     @click.command(
         name,
-        help=f"{_FIGURES[name]}\n\nA run that was interrupted goes on with the same command: what "
-        "is finished stays.",
+        help=f"{_FIGURES[name]}\n\nThe same command resumes an interrupted run; finished parts "
+        "are kept.",
         short_help=_FIGURES[name],
     )
     @_out_option(_SHARED.get(name, name), "runs, tables, pictures and claims")
-    @_dataset_option
+    @click.option(
+        "--dataset", "datasets", multiple=True, help=f"{_ONLY}. It can be given several times."
+    )
     @click.option(
         "--samplings", type=click.IntRange(min=1), help="Random samplings.  [default: 10]"
     )
@@ -308,6 +308,11 @@ def _figure_command(name: str) -> click.Command:
     )
     @click.option(
         "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at once."
+    )
+    @click.option(
+        "--reduced",
+        is_flag=True,
+        help="Figures 2 and 3, CIFAR-10: fewer P, U and test images and a greater step, for a CPU.",
     )
     @_fast_option
     @_seed_option
@@ -349,26 +354,38 @@ def _chosen(
     name: str,
     figure: Figure,
     *,
-    dataset: str | None,
+    datasets: Sequence[str],
     samplings: int | None,
     epochs: int | None,
     glove: str | None,
+    reduced: bool,
     fast: bool,
 ) -> list[Setting]:
     """The settings of a figure, shortened or narrowed as the options say."""
-    from nnpu_paper.experiments import FAST
+    from nnpu_paper.experiments import FAST, REDUCED
 
+    if reduced and fast:
+        raise click.UsageError("Choose one of --reduced and --fast.")
     names = sorted({setting.dataset for setting in figure.settings})
-    if dataset is not None:
+    for dataset in datasets:
         check_choice("--dataset", dataset, f"nnpu-paper {name}", names)
+    settings = [each for each in figure.settings if each.dataset in (datasets or names)]
+    if reduced:
+        settings = [
+            replace(each, **REDUCED[each.name]) for each in settings if each.name in REDUCED
+        ]
+        if not settings:
+            raise click.UsageError(
+                "--reduced belongs to figure2 and figure3 with --dataset cifar10; the others run "
+                "in full."
+            )
     chosen = []
-    for setting in figure.settings:
-        if dataset in (None, setting.dataset):
-            if glove and setting.dataset == "20news":
-                setting = replace(setting, model=f"word-average-{glove}")
-            if fast:
-                setting = setting.shortened(**FAST[setting.name])
-            chosen.append(setting.shortened(samplings=samplings, epochs=epochs))
+    for setting in settings:
+        if glove and setting.dataset == "20news":
+            setting = replace(setting, model=f"word-average-{glove}")
+        if fast:
+            setting = setting.shortened(**FAST[setting.name])
+        chosen.append(setting.shortened(samplings=samplings, epochs=epochs))
     return chosen
 
 
@@ -390,7 +407,7 @@ def table1(out: Path, as_json: bool) -> None:
 
 @cli.command()
 @_out_option("table2", "the table and the claims")
-@_dataset_option
+@click.option("--dataset", help=f"{_ONLY}.")
 @_json_option
 def table2(out: Path, dataset: str | None, as_json: bool) -> None:
     """Count what Table 2 lists: the data sets."""
@@ -424,13 +441,15 @@ def theory(out: Path, fast: bool, seed: int, as_json: bool) -> None:
 
 # Speed.
 
-_CONTESTS = ("training", "mnist", "outofcore", "sparse", "processes")
+_CONTESTS = ("training", "mnist", "outofcore", "sparse", "processes", "epsilon")
 _COLUMNS = {
     "ratio": ("ratio", 8, ".2f"),
     "processor_ratio": ("CPU", 8, ".2f"),
     "seconds": ("seconds", 10, ".2f"),
+    "cpu_seconds": ("CPU s", 10, ".2f"),
     "rows_per_second": ("rows/s", 12, ","),
     "peak_mb": ("peak MB", 9, ","),
+    "resident_mb": ("RSS MB", 9, ","),
 }
 
 
@@ -474,6 +493,7 @@ def bench(
     outofcore  400,000 rows of 2,000 features, disk and memory (6.4 GB of disk)
     sparse     1,000,000 rows of 100,000 features, 50 not zero (0.4 GB of disk)
     processes  two processes of one thread against one of two threads
+    epsilon    generated text of epsilon's shape, from the file to the first epoch (20 GB of disk)
     """  # noqa: D301 (click reads the backspace)
     check_choice("NAME", name, "nnpu-paper bench", _CONTESTS)
     if authors is not None and name != "mnist":
@@ -484,6 +504,10 @@ def bench(
         table = speed.measure_disk(rows or 400_000, repeats=repeats)
     elif name == "sparse":
         table = speed.measure_sparse(rows or 1_000_000, repeats=repeats)
+    elif name == "epsilon":
+        from nnpu_paper.generated import measure_epsilon
+
+        table = measure_epsilon(rows or 400_000)
     elif name == "processes":
         table = speed.measure_processes(speed.Shape(n_rows=rows or 60_000), repeats=repeats)
     else:
@@ -503,6 +527,12 @@ def bench(
             for key, _, width, form in columns
         )
         click.echo(f"{row['what']:42}" + "".join(cells))
+    if name == "epsilon":
+        click.echo(
+            "\nThe data are generated. The peak is anonymous memory in that phase: mapped files\n"
+            "do not count. RSS is the highest resident size so far, with pages of mapped files."
+        )
+        return
     click.echo(
         "\nThe ratio is the time as a multiple of that of the line it belongs to (1.00); CPU is\n"
         "the same by the processor's clock. The peak is anonymous memory of the process: mapped\n"

@@ -34,6 +34,12 @@ if TYPE_CHECKING:
 __all__ = ["EpsilonSpec", "convert", "load_epsilon", "parse_block"]
 
 
+_RECEIPT = "converted.json"
+_DESCRIPTION = (
+    "epsilon (Pascal Large Scale Learning Challenge, 2008), normalised, with its own labels."
+)
+
+
 @dataclass(frozen=True)
 class EpsilonSpec:
     """Sizes that the files must have."""
@@ -48,62 +54,65 @@ def load_epsilon(
     *,
     spec: EpsilonSpec | None = None,
     bundles: Sequence[Bundle] = BUNDLES["epsilon"],
+    name: str = "epsilon",
+    cache: Path | None = None,
     **where: Any,
 ) -> Dataset:
-    """epsilon with its own labels; converted once, then mapped from the cache, read-only."""
+    """epsilon with its own labels; converted once, then mapped from the cache, read-only.
+
+    `name`, `spec`, `bundles` and `cache` are for other files of the same format.
+    """
     if positive is not None:
         raise ParameterError(
             f"The 'positive' parameter of load must be None for epsilon, which has two classes. "
             f"Got {shown(positive)} instead."
         )
     spec = spec or EpsilonSpec()
-    parts = _converted(spec)
+    place = (cache or cache_folder()) / name
+    parts = _converted(place, spec)
     if parts is None:
-        _, paths = locate("epsilon", bundles, **where)
-        _convert(paths, spec)
-        parts = _converted(spec)
+        _, paths = locate(name, bundles, **where)
+        _convert(paths, place, spec)
+        parts = _converted(place, spec)
     assert parts is not None
     (x_train, y_train), (x_test, y_test) = parts
     return Dataset(
-        "epsilon",
+        name,
         x_train,
         y_train,
         x_test,
         y_test,
-        "epsilon (Pascal Large Scale Learning Challenge, 2008), normalised, with its own labels.",
+        _DESCRIPTION if name == "epsilon" else f"{name}: LIBSVM text with its own labels.",
     )
 
 
-def _places(part: str) -> tuple[Path, Path]:
-    folder = cache_folder() / "epsilon"
-    return folder / f"{part}_x.npy", folder / f"{part}_y.npy"
+def _places(place: Path, part: str) -> tuple[Path, Path]:
+    return place / f"{part}_x.npy", place / f"{part}_y.npy"
 
 
-def _receipt() -> Path:
-    return cache_folder() / "epsilon" / "converted.json"
-
-
-def _convert(paths: Sequence[Path], spec: EpsilonSpec) -> None:
+def _convert(paths: Sequence[Path], place: Path, spec: EpsilonSpec) -> None:
     """Convert both files, then say so in a receipt: without it, they are made again."""
-    with writing(_receipt()):
-        _receipt().unlink(missing_ok=True)
+    receipt = place / _RECEIPT
+    with writing(receipt):
+        receipt.unlink(missing_ok=True)
     for part, path, rows in zip(("train", "test"), paths, (spec.n_train, spec.n_test), strict=True):
-        convert(path, *_places(part), (rows, spec.n_features))
-    receipt = {"spec": asdict(spec), "sources": {path.name: sha256_of(path) for path in paths}}
-    with writing(_receipt()):
-        write_text(_receipt(), json.dumps(receipt, indent=1) + "\n")
+        convert(path, *_places(place, part), (rows, spec.n_features))
+    facts = {"spec": asdict(spec), "sources": {path.name: sha256_of(path) for path in paths}}
+    with writing(receipt):
+        write_text(receipt, json.dumps(facts, indent=1) + "\n")
 
 
 def _converted(
+    place: Path,
     spec: EpsilonSpec,
 ) -> list[tuple[NDArray[np.float32], NDArray[np.int8]]] | None:
     """Mapped arrays of an earlier conversion, or None."""
     try:
-        if json.loads(_receipt().read_text(encoding="utf-8"))["spec"] != asdict(spec):
+        if json.loads((place / _RECEIPT).read_text(encoding="utf-8"))["spec"] != asdict(spec):
             return None
         parts = []
         for part, rows in (("train", spec.n_train), ("test", spec.n_test)):
-            x_path, y_path = _places(part)
+            x_path, y_path = _places(place, part)
             x = np.load(x_path, mmap_mode="r", allow_pickle=False)
             y = np.load(y_path, allow_pickle=False)
             if x.shape != (rows, spec.n_features) or y.shape != (rows,):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Self
+    from typing import Any, Literal, Self
 
 __all__ = [
     "DEMO",
@@ -21,6 +21,7 @@ __all__ = [
     "NNPU",
     "PN",
     "PRIOR_FACTORS",
+    "REDUCED",
     "UPU",
     "Method",
     "Setting",
@@ -38,7 +39,7 @@ class Method:
     risk : str
         A name in `nnpu.risk.RISKS`.
     prior_factor : float, default=1.0
-        The method is told π′ = factor · π instead of π (Figure 3).
+        The method is given π′ = factor · π instead of π (Figure 3).
     """
 
     name: str
@@ -66,9 +67,9 @@ class Setting:
     n_p : int
         Labelled positives.
     n_u : int or None
-        Unlabelled rows; None is all there are.
+        Unlabelled rows; None means all.
     n_n : int or None
-        Negatives for PN; None is the rule of Section 5, (π_n / 2 π_p)² n_p.
+        Negatives for PN; None means the rule of Section 5, (π_n / 2 π_p)² n_p.
     disjoint : bool
         Whether P is kept out of U (Figure 1) or drawn from it (Section 5).
     optimizer, lr, weight_decay, batch_size, epochs
@@ -77,6 +78,10 @@ class Setting:
         What is compared.
     samplings : int
         Random samplings, the same for every method.
+    n_test : int or None
+        Only the first rows of the test data, so many; None is all there are.
+    precision : {"float32", "bfloat16"}
+        Of the matrix products of a training step; see `nnpu.training.Training`.
     """
 
     name: str
@@ -94,6 +99,8 @@ class Setting:
     epochs: int = 100
     methods: tuple[Method, ...] = (PN, UPU, NNPU)
     samplings: int = 10
+    n_test: int | None = None
+    precision: Literal["float32", "bfloat16"] = "float32"
 
     def shortened(
         self, *, samplings: int | None = None, epochs: int | None = None, n_u: int | None = None
@@ -165,6 +172,25 @@ FIGURE_3 = tuple(
     )
     for setting in FIGURE_2
 )
+
+#: What is different, by the setting's name, where a setting is too large for a CPU: the same net,
+#: losses, optimiser and ℓ2 on a fraction of the data, with a greater step. U is drawn from all
+#: training data as P is, so that few rows are in both.
+REDUCED: dict[str, dict[str, Any]] = {
+    "cifar10": {
+        "name": "cifar10-reduced",
+        "title": "CIFAR-10, reduced",
+        "n_p": 300,
+        "n_u": 1_500,
+        "n_test": 1_000,
+        # Our choice, by the training risks of another sampling; see docs/reproduction.md.
+        "lr": 1e-4,
+        "batch_size": 100,
+        "epochs": 25,
+        "samplings": 2,
+        "precision": "bfloat16",
+    },
+}
 
 #: What is left out of each setting in its minute-scale version.
 FAST = {

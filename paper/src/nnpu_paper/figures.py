@@ -144,20 +144,21 @@ def judge_figure_2(curves: Curves, title: str, *, better_than_pn: bool) -> list[
     """Return the claims of Section 5 about one panel of Figure 2.
 
     `better_than_pn` is what the paper saw on MNIST, epsilon and CIFAR-10; on 20 Newsgroups it
-    found the two comparable, which is taken as no farther apart than two standard errors of the
-    paired difference over the samplings, or one point of error.
+    found the two comparable. Methods are taken as comparable if they are no farther apart than two
+    standard errors of the paired difference over the samplings, or one point of error.
     """
     upu, nnpu, pn = (curves.end(m, "test_zero_one") for m in ("uPU", "nnPU", "PN"))
     best = float(curves.mean("uPU", "test_zero_one").min())
     ends = {m: curves.of(m, "test_zero_one")[:, -_LAST:].mean(axis=1) for m in ("nnPU", "PN")}
     difference = ends["nnPU"] - ends["PN"]
     error = float(difference.std(ddof=1) / np.sqrt(len(difference))) if len(difference) > 1 else 0.0
+    comparable = abs(nnpu - pn) <= max(2 * error, 0.01)
     if better_than_pn:
         versus = "nnPU outperforms PN given limited N data."
-        held = nnpu < pn
+        held = nnpu < pn and not comparable
     else:
         versus = "nnPU is comparable to PN given limited N data."
-        held = abs(nnpu - pn) <= max(2 * error, 0.01)
+        held = comparable
     return [
         Claim(
             f"{title}: uPU overfits the training data.",
@@ -183,11 +184,11 @@ def judge_figure_2(curves: Curves, title: str, *, better_than_pn: bool) -> list[
 
 
 def judge_figure_3(
-    curves: Curves, methods: Mapping[float, str], name: str, title: str
+    curves: Curves, methods: Mapping[float, str], dataset: str, title: str
 ) -> list[Claim]:
     """Return what Section 5 says of one panel of Figure 3, by the best mean test risks.
 
-    `methods` names the method that was told π′ = factor · π, for each factor.
+    `methods` names the method that was given π′ = factor · π, for each factor.
     """
     best = {f: float(curves.mean(m, "test_zero_one").min()) for f, m in methods.items()}
     last = {f: curves.end(m, "test_zero_one") for f, m in methods.items()}
@@ -204,18 +205,18 @@ def judge_figure_3(
             figures,
         )
     ]
-    if name == "mnist":
+    if dataset == "mnist":
         held = best[0.8] > best[0.9] > best[1.0] < best[1.1] < best[1.2]
         text = "the more misspecification, the worse nnPU."
         claims.append(Claim(f"{title}: {text}", source, held, figures))
-    if name == "epsilon":
+    if dataset == "epsilon":
         held = min(best, key=best.__getitem__) == 1.1
         claims.append(Claim(f"{title}: 1.1π is the best.", source, held, figures))
-    if name == "20news":
+    if dataset == "20news":
         held = best[1.1] < best[1.0] < best[1.2]
         text = "π is superior to 1.2π but inferior to 1.1π."
         claims.append(Claim(f"{title}: {text}", source, held, figures))
-    if name == "cifar10":
+    if dataset == "cifar10":
         held = min(best, key=best.__getitem__) == 1.2
         claims.append(Claim(f"{title}: 1.2π is the winner.", source, held, figures))
     return claims
@@ -291,7 +292,7 @@ def _illustration(judge: Callable[[Curves, Curves], list[Claim]]) -> Any:
 def _figure_2(rows: Rows, settings: Sequence[Setting]) -> list[Claim]:
     claims = []
     for setting in settings:
-        curves, better = Curves(rows, setting.name), setting.name != "20news"
+        curves, better = Curves(rows, setting.name), setting.dataset != "20news"
         claims += judge_figure_2(curves, setting.title, better_than_pn=better)
     return claims
 
@@ -300,7 +301,7 @@ def _figure_3(rows: Rows, settings: Sequence[Setting]) -> list[Claim]:
     claims = []
     for setting in settings:
         names = {method.prior_factor: method.name for method in setting.methods}
-        claims += judge_figure_3(Curves(rows, setting.name), names, setting.name, setting.title)
+        claims += judge_figure_3(Curves(rows, setting.name), names, setting.dataset, setting.title)
     return claims
 
 

@@ -86,6 +86,10 @@ _CURVES = (
 )
 
 
+#: Fields younger than the first runs: at these values they leave the runs' names as they were.
+_ADDED = {"n_test": None, "precision": "float32"}
+
+
 @dataclass(frozen=True)
 class ExperimentRun:
     """One method on one sampling of a setting."""
@@ -99,6 +103,9 @@ class ExperimentRun:
     def file_name(self) -> str:
         """A name that changes with anything that could change the result."""
         facts = asdict(replace(self.setting, methods=(), samplings=0)) | asdict(self.method)
+        for name, default in _ADDED.items():
+            if facts[name] == default:
+                del facts[name]
         text = json.dumps(facts | {"seed": self.seed, "sampling": self.sampling}, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:10]
         return f"{self.setting.name}-{self.method.name}-{self.sampling}-{digest}.csv"
@@ -243,7 +250,13 @@ def at_hand(settings: Sequence[Setting]) -> tuple[list[Setting], dict[str, str]]
     return found, missing
 
 
-def run_one(run: ExperimentRun, *, training: Training | None = None, verbose: int = 0) -> list[Row]:
+def run_one(
+    run: ExperimentRun,
+    *,
+    training: Training | None = None,
+    data: Dataset | None = None,
+    verbose: int = 0,
+) -> list[Row]:
     """Train one method on one sampling and return its curves, one row per epoch and curve.
 
     Parameters
@@ -252,11 +265,13 @@ def run_one(run: ExperimentRun, *, training: Training | None = None, verbose: in
         What to train.
     training : Training, optional
         Options such as where to keep checkpoints.
+    data : Dataset, optional
+        What to train on; by default the setting's data set is loaded.
     verbose : int
         1 shows progress.
     """
     setting, method = run.setting, run.method
-    data = _load(setting.dataset)
+    data = data or _load(setting.dataset)
     n_n = negative_count(data.prior, setting.n_p) if setting.n_n is None else setting.n_n
     drawn = sample_pu(
         data,
@@ -274,7 +289,8 @@ def run_one(run: ExperimentRun, *, training: Training | None = None, verbose: in
     seed = derive_seed(run.seed, run.sampling)
     with seeded(seed):  # every method starts from the same weights
         model = NETWORKS[setting.model](data)
-    test = as_rows(data.x_test), torch.from_numpy(data.y_test)
+    test = as_rows(data.x_test[: setting.n_test]), torch.from_numpy(data.y_test[: setting.n_test])
+    options = training or Training(block_rows=None)
 
     def measure(row: dict[str, float], current: nn.Module) -> None:
         """Put the risks at the epoch's end in place of those along its steps."""
@@ -292,7 +308,7 @@ def run_one(run: ExperimentRun, *, training: Training | None = None, verbose: in
         lr=setting.lr,
         weight_decay=setting.weight_decay,
         seed=seed,
-        options=replace(training or Training(block_rows=None), on_epoch_end=measure),
+        options=replace(options, precision=setting.precision, on_epoch_end=measure),
         verbose=verbose,
     )
     return [

@@ -31,9 +31,9 @@ _COMMANDS = {
     "evaluate": "Evaluate a fitted model without true labels.",
     "prior": "Estimate the share of positives in a table.",
     "review": "Choose rows for a person to check, and use the answers.",
-    "columns": "Say what would be done with each column of a table.",
+    "columns": "Show what a fit would do with each column of a table.",
     "export": "Write a fitted model as an ONNX graph.",
-    "plan": "Say how precise a PU risk estimate will be, and what data to collect.",
+    "plan": "Show how precise a PU risk estimate will be, and what data to collect.",
 }
 _NO_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 

@@ -18,7 +18,7 @@ from nnpu.storage import CONFIG, REPORT, RUN, SUMS, WEIGHTS, check_target, is_th
 
 __all__ = ["Command", "ModelOut", "Result", "ResultFolder", "Source", "also_read"]
 
-_ALSO_READ = "nnpu.also_read"  # the key in click's context of inputs that are no parameters
+_ALSO_READ = "nnpu.also_read"  # the key in click's context of inputs that are not parameters
 
 
 class Source(click.Path):
@@ -56,7 +56,7 @@ class _Output(NamedTuple):
 
 
 class Command(click.Command):
-    """A command that looks at its paths before it works."""
+    """A command that checks its paths before it starts."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Check the paths, then call the command."""
@@ -90,7 +90,7 @@ def _files_of(source: _Input) -> list[Path]:
             raise InputError(f"{path} is not a model folder: there is no such folder.")
         return [path / name for name in (WEIGHTS, CONFIG, SUMS)]
     if str(path) != "-" and not path.exists():
-        raise InputError(f"{path} is not there, or is not a file.")
+        raise InputError(f"{path} does not exist, or is not a file.")
     return [path]
 
 

@@ -230,7 +230,7 @@ sampling_option = click.option(
     type=click.Choice(["one-sample", "two-sample"]),
     default="one-sample",
     show_default=True,
-    help="One table, some of its positives labelled; or positives collected separately.",
+    help="One table with some positives labelled, or positives collected separately.",
 )
 id_option = click.option("--id", metavar="COLUMN", help="Column of row ids; not used as a feature.")
 drop_option = click.option(
@@ -249,7 +249,7 @@ keep_option = click.option(
     "--keep",
     multiple=True,
     metavar="COLUMN",
-    help="Column to use though it looks like a repeated id or a leak; repeatable.",
+    help="Column to use even if it looks like a repeated id or a leak; repeatable.",
 )
 seed_option = click.option(
     "--seed",

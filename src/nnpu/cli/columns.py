@@ -39,7 +39,7 @@ __all__ = ["columns"]
 @reading_options
 @json_option
 def columns(data: Path, label: str | None, as_json: bool, **options: Any) -> None:
-    """Say what nnpu fit would do with each column of DATA.
+    """Show what nnpu fit would do with each column of DATA.
 
     A column is a number, a category, a date, yes or no, text or an id, or it is excluded. Nothing
     is fitted or written. Change what is done by --id, --drop, --keep, --groups and --time, or by
@@ -52,6 +52,6 @@ def columns(data: Path, label: str | None, as_json: bool, **options: Any) -> Non
         plan = TablePU(**options).plan_columns(data, label)
     lines = column_lines(plan, all_columns=True)
     if label is None:
-        lines.append("No label column was named (--label): all columns were looked at.")
-    found = [{"name": c.name, "kind": c.kind, "treatment": c.told()} for c in plan.columns]
+        lines.append("No label column was named (--label): all columns are shown.")
+    found = [{"name": c.name, "kind": c.kind, "treatment": c.description()} for c in plan.columns]
     show({"features": plan.width, "columns": found}, lines, as_json=as_json)

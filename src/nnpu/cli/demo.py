@@ -19,7 +19,7 @@ from nnpu.terminal import status
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from nnpu.hidden import Estimate
+    from nnpu.ranges import Estimate
     from nnpu.table import TablePU
 
 __all__ = ["demo"]
@@ -192,7 +192,7 @@ def _lines(found: Mapping[str, Any]) -> list[str]:
         f"{found['unlabelled']} unlabelled.",
         f"It predicts {found['flagged']} of the unlabelled tumours to be malignant; "
         f"{truth['flagged']} of them are.",
-        "What it says of the unlabelled tumours, and the truth, which it never saw:",
+        "What it says about the unlabelled tumours, and the truth, which it never saw:",
         _row("", "estimate", "90 % range", "truth"),
         _compare("malignant among all", found["hidden"], truth["hidden"], "d"),
         *(

@@ -56,7 +56,7 @@ _FOR_SCORES = ("sampling", "id")
 @click.argument("data", type=Source(), required=False)
 @click.option("--scores", metavar="COLUMN", help="Evaluate this column of DATA, without a model.")
 @label_option
-@prior_option(None, "the training's, unless these rows contradict it; auto with --scores")
+@prior_option(None, "that of the fit, unless these rows contradict it; auto with --scores")
 @click.option(
     "--sampling",
     type=click.Choice(["one-sample", "two-sample"]),

@@ -42,11 +42,11 @@ def export(model_dir: Path, out: Path, as_json: bool) -> None:
     to_onnx(classifier, None, out, columns=model.columns_.to_json() if is_table else None)
     name, width = type(classifier).__name__, classifier.n_features_in_
     found = {"out": str(out), "model": name, "features": width}
-    lines = [f"{name} of {width:,} features: {out}"]
+    lines = [f"{name} with {width:,} features: {out}"]
     if is_table:
         lines.append(
-            "The graph starts at the features. What makes them of cells (dates, levels of words, "
-            "spellings, units) stays in Python: nnpu.load(MODEL).transform(table) gives them, "
-            "get_feature_names_out() their names."
+            "The graph takes features, not cells. Python turns cells into features (dates, "
+            "categories, spellings, units): nnpu.load(MODEL).transform(table) makes them, and "
+            "get_feature_names_out() names them."
         )
     show(found, lines, as_json=as_json)

@@ -63,7 +63,10 @@ class _Fit(Command):
     "--positives", type=Source(), metavar="FILE", help="Table of positives, instead of DATA."
 )
 @click.option(
-    "--unlabelled", type=Source(), metavar="FILE", help="Table of unlabelled rows, with it."
+    "--unlabelled",
+    type=Source(),
+    metavar="FILE",
+    help="Table of unlabelled rows, with --positives.",
 )
 @config_option
 @report_option("report.html in the model folder")

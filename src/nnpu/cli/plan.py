@@ -32,7 +32,7 @@ __all__ = ["plan"]
 @click.option("--n-u", "n_u", type=int, required=True, help="Unlabelled rows.")
 @click.option("--n-n", "n_n", type=int, help="Negatives you could label instead.")
 @click.option("--half-width", type=float, help="Precision you want, such as 0.05.")
-@click.option("--estimate", type=float, help="An estimated risk, to print its interval.")
+@click.option("--estimate", type=float, help="An estimated risk, to print its range.")
 @click.option("--delta", type=float, default=0.05, show_default=True, help="1 - confidence.")
 @click.option(
     "--loss",
@@ -64,7 +64,7 @@ def plan(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Say how precise a PU risk estimate will be, and what data to collect.
+    """Show how precise a PU risk estimate will be, and what data to collect.
 
     For the error rate of a classifier that was not trained on these rows, with positives and
     unlabelled rows drawn separately.
@@ -161,7 +161,7 @@ def _panels(tables: dict[str, list[dict[str, Any]]]) -> list[Panel]:
 
 def _lines(result: Plan, loss: str, simulated: float, estimate: float | None) -> list[str]:
     interval = _interval(result, estimate)
-    known = f"  An estimate of {estimate:g} means: " if interval else ""
+    known = f"  An estimate of {estimate:g} means a true value of " if interval else ""
     return [
         *_precision(result, loss, simulated),
         *([f"{known}{interval[0]:.4f} to {interval[1]:.4f}."] if interval else []),
@@ -226,7 +226,7 @@ def _spending(result: Plan) -> list[str]:
 
 
 def _count(n: int | None, other: str) -> str:
-    return f"{n:,} in total" if n is not None else f"not enough at any number; the {other} limit it"
+    return f"{n:,} in total" if n is not None else f"no number is enough; the {other} limit it"
 
 
 def _against_pn(result: Plan) -> list[str]:
@@ -247,6 +247,7 @@ def _against_pn(result: Plan) -> list[str]:
         lines.append(f"  With {comparison.n_n:,} negatives: {verdict}")
     return [
         *lines,
-        "  This compares upper bounds of the error; in simulations it named the winner when n_n "
-        "was four times away from that number, and less reliably nearer.",
+        "  This compares upper bounds of the error; in simulations it named the winner if n_n "
+        "was four times more or four times less than that number, and was less reliable in "
+        "between.",
     ]

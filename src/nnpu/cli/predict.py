@@ -95,8 +95,8 @@ def predict(
     two_cuts = threshold is not None and at is not None
     if two_cuts or (top is not None and (has_cut or keep or explain)):
         raise InputError(
-            "Pass one of --top, --threshold and --at; --keep and --explain are not for --top, "
-            "which writes all cells."
+            "Pass only one of --top, --threshold and --at. --top writes all cells and takes "
+            "neither --keep nor --explain."
         )
     with printed_warnings():
         model = load_table(model_dir).set_params(**given_options(options))

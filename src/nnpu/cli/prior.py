@@ -1,4 +1,4 @@
-"""``nnpu prior``: the share of positives, estimated, and what may be believed of it."""
+"""``nnpu prior``: the share of positives, estimated, and how far to trust it."""
 
 from __future__ import annotations
 

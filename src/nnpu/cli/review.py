@@ -26,7 +26,10 @@ _FOLDER = "Work down the list: keep rounds and answers in this folder."
 _NEXT = "With --folder: deal the next N rows and write them to --out."
 _UNTIL = "With --next: the cheapest order of looks for this certificate, such as recall=0.9."
 _RANDOM = "With --next: the share of random looks.  [default: 0.1]"
-_SERVE = "With --folder: answer in a page of this machine that learns. Needs the extra serve."
+_SERVE = (
+    "With --folder: answer in a page on this machine, which learns from each answer. Needs the "
+    "extra serve."
+)
 _SHEET, _WRITTEN = Source(dir_okay=False), Result(dir_okay=False)
 _KEPT = ResultFolder(files=("review.json", "review.safetensors", "looks.jsonl"))
 
@@ -44,7 +47,7 @@ _KEPT = ResultFolder(files=("review.json", "review.safetensors", "looks.jsonl"))
 @click.option("--folder", type=_KEPT, metavar="R", help=_FOLDER)
 @click.option("--next", "n", type=click.IntRange(min=1), metavar="N", help=_NEXT)
 @click.option("--waiting", is_flag=True, help="With --folder: write dealt rows without an answer.")
-@click.option("--status", is_flag=True, help="With --folder: say what is found and what is left.")
+@click.option("--status", is_flag=True, help="With --folder: show what is found and what is left.")
 @click.option("--serve", is_flag=True, help=_SERVE)
 @click.option("--port", type=click.IntRange(1, 65535), help="With --serve.  [default: a free one]")
 @click.option(
@@ -69,9 +72,9 @@ def review(model_dir: Path, data: Path, as_json: bool, **options: Any) -> None:
     """Choose rows of DATA for a person to check, and use the answers.
 
     With --out or --page, draw rows and write them; pass the sheets of earlier rounds as --answers.
-    With --answers alone, estimate prior, precision, recall and accuracy, with 90 % intervals.
-    With --folder, work down the list: --next deals rows, --answers takes answers, --status says
-    how many are left and whether you may stop, and --serve does it all in a page.
+    With --answers alone, estimate the share of positives, precision, recall and accuracy, with 90 %
+    ranges. With --folder, work down the list: --next deals rows, --answers takes answers,
+    --status says how many are left and whether you may stop, and --serve does it all in a page.
     """
     if options["folder"] is not None:
         _down_the_list(model_dir, data, as_json, **options)
@@ -174,7 +177,7 @@ def _down_the_list(
     if options["serve"]:
 
         def announce(address: str) -> None:
-            words = [f"Open {address}", f"Answers are kept in {folder}. Ctrl-C ends the page."]
+            words = [f"Open {address}", f"Answers are kept in {folder}. Ctrl-C stops the page."]
             show({"address": address}, words, as_json=as_json)
             sys.stdout.flush()
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.metrics.pairwise import rbf_kernel
 
 from nnpu.convex.problem import column_sums
 from nnpu.data.vectors import row_blocks
@@ -67,54 +69,35 @@ class Features:
         array([[0.],
                [1.]])
         """
-        if self.basis == "gaussian":
-            return self._gaussian(X, dtype)
         X = self._standardise(X, dtype)
-        return X if self.basis is None else self._fourier(X)
+        if self.basis is None:
+            return X
+        assert self.points is not None
+        if self.basis == "gaussian":
+            return rbf_kernel(X, self.points.astype(dtype), gamma=self.gamma)
+        return self._sampler(dtype).transform(X)
 
-    def _standardise(
-        self, X: Any, dtype: type[np.floating[Any]], out: NDArray[Any] | None = None
-    ) -> Any:
-        """Bring rows to one scale: into `out`, if they are dense and it is given."""
+    def _standardise(self, X: Any, dtype: type[np.floating[Any]]) -> Any:
+        """Bring rows to one scale."""
         slope = (1 / self.scale).astype(dtype)
         if sparse.issparse(X):
             return sparse.csr_array((X.data * slope[X.indices], X.indices, X.indptr), X.shape)
         x = np.asarray(X, dtype)
         if self.mean is None:
-            return np.multiply(x, slope, out=out)
-        centred = np.subtract(x, self.mean.astype(dtype), out=out)
+            return x * slope
+        centred = x - self.mean.astype(dtype)
         centred *= slope
         return centred
 
-    def _gaussian(self, X: Any, dtype: type[np.floating[Any]]) -> NDArray[np.floating[Any]]:
-        """−γ‖x − c‖² = 2γ x·c − γ‖x‖² − γ‖c‖²: one product of extended matrices, then exp."""
-        assert self.points is not None
-        points, gamma = self.points.astype(dtype), dtype(self.gamma)
-        of_centres = np.einsum("ij,ij->i", points, points)
-        if sparse.issparse(X):
-            X = self._standardise(X, dtype)
-            squares = np.asarray(X.multiply(X).sum(axis=1)).reshape(-1, 1)
-            exponent = X @ (2 * gamma * points.T) - gamma * (squares + of_centres)
-        else:
-            extended = np.empty((len(X), X.shape[1] + 2), dtype)
-            scaled, extended[:, -1] = extended[:, :-2], 1
-            self._standardise(X, dtype, out=scaled)
-            extended[:, -2] = np.einsum("ij,ij->i", scaled, scaled)
-            others = np.column_stack(
-                [2 * gamma * points, np.full(len(points), -gamma), -gamma * of_centres]
-            )
-            exponent = extended @ others.T
-        return np.asarray(np.exp(exponent, out=exponent))
-
-    def _fourier(self, X: Any) -> NDArray[np.floating[Any]]:
+    def _sampler(self, dtype: type[np.floating[Any]]) -> RBFSampler:
+        """Return scikit-learn's random Fourier features with our frequencies and phases."""
         assert self.points is not None
         assert self.phase is not None
-        frequencies, phase = self.points.T.astype(X.dtype), self.phase.astype(X.dtype)
-        angles = X @ frequencies
-        angles += phase
-        waves: NDArray[np.floating[Any]] = np.cos(angles, out=angles)
-        waves *= X.dtype.type(np.sqrt(2 / self.size))
-        return waves
+        sampler = RBFSampler(gamma=self.gamma, n_components=self.size)
+        sampler.n_features_in_ = len(self.scale)
+        sampler.random_weights_ = self.points.T.astype(dtype)  # (d, n_components)
+        sampler.random_offset_ = self.phase.astype(dtype)
+        return sampler
 
 
 def fit_features(
@@ -144,7 +127,7 @@ def fit_features(
     n_components : int
         The number of basis functions (fewer if there are fewer candidates).
     gamma : float or None
-        γ of exp(−γ‖x − x′‖²) between rows at one scale; None is 1/d.
+        γ of exp(−γ‖x − x′‖²) between rows at one scale; None means 1/d.
     rng : Generator
         Draws centres or frequencies.
 

@@ -73,7 +73,7 @@ def check_parquet(path: str | os.PathLike[str]) -> list[Path]:
     Raises
     ------
     InputError
-        If a file is no Parquet, or lacks a column, or has one more or one of another type.
+        If a file is not Parquet, lacks a column, or has an extra one or one of another type.
     """
     files = parquet_files(path)
     _same_columns(files, [_read_footer(file) for file in files])
@@ -96,7 +96,9 @@ def _same_columns(files: Sequence[Path], footers: Sequence[Any]) -> Any:
                 )
         extra = [name for name in other if name not in first]
         if extra:
-            raise InputError(f"{file} has a column {extra[0]!r}, which {name_of_first} has not.")
+            raise InputError(
+                f"{file} has a column {extra[0]!r}, which {name_of_first} does not have."
+            )
     return schemas[0]
 
 
@@ -265,7 +267,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
     import pyarrow.parquet
 
     if not path.is_file():
-        raise InputError(f"{path} is not there, or is not a file.")
+        raise InputError(f"{path} does not exist, or is not a file.")
     try:
         # One file, as it is: no reading of folder names as columns.
         with pyarrow.parquet.ParquetFile(path) as file:
@@ -274,7 +276,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
             yield file
     except InputError:
         raise
-    except Exception as error:  # of Arrow, of the system, of names that are no text
+    except Exception as error:  # of Arrow, of the system, of names that are not text
         raise InputError(f"{path} is not a Parquet file, or is damaged ({error}).") from error
 
 
@@ -304,7 +306,7 @@ def _check_numbers(schema: Any, columns: Sequence[str], file: Path) -> None:
         if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
             raise InputError(
                 f"{file}: column {name!r} is {kind}, not a number; name the features with "
-                "columns=[...], or make numbers of it first."
+                "columns=[...], or turn it into numbers first."
             )
 
 
@@ -401,7 +403,7 @@ def read_csr(folder: str | os.PathLike[str]) -> Any:
     Raises
     ------
     InputError
-        If the folder is no such table, or its parts do not fit together.
+        If the folder is not such a table, or its parts do not fit together.
     """
     source = Path(folder)
     try:
@@ -430,7 +432,7 @@ def read_csr(folder: str | os.PathLike[str]) -> Any:
         )
         raise InputError(
             f"{source}: the arrays are not those of a CSR matrix of shape ({rows}, {width}) "
-            f"({found}); write it anew."
+            f"({found}); write it again."
         )
     return sparse.csr_array((data, indices, indptr), shape=(rows, width))
 

@@ -204,6 +204,30 @@ def _single(column: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def equal_rows(x: Any) -> NDArray[np.intp] | None:
-    """Return a number for each row, equal for equal rows; None if all rows differ."""
-    values, groups = np.unique(row_keys(x), return_inverse=True)
-    return None if len(values) == len(groups) else groups
+    """Return a number for each row, equal for equal rows; None if all rows differ.
+
+    Parameters
+    ----------
+    x : ndarray, sparse matrix, frame or list of length n
+        The rows. Numbers are compared as in `row_keys`, all else, such as texts, cell by cell;
+        None comes back too if cells cannot be compared.
+
+    Examples
+    --------
+    >>> equal_rows(np.array([[1.0], [2.0], [1.0]])).tolist()
+    [0, 1, 0]
+    >>> equal_rows(["a text", "another", "a text"]).tolist()
+    [0, 1, 0]
+    """
+    rows = x.to_numpy() if hasattr(x, "to_numpy") else x
+    if sp.issparse(rows) or (isinstance(rows, np.ndarray) and rows.dtype.kind in "biuf"):
+        flat = rows if sp.issparse(rows) else rows.reshape(len(rows), -1)
+        values, groups = np.unique(row_keys(flat), return_inverse=True)
+        return None if len(values) == len(groups) else groups
+    numbers: dict[Any, int] = {}
+    keys = (row if isinstance(row, str) else tuple(np.ravel(row)) for row in rows)
+    try:
+        groups = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
+    except TypeError:  # cells without a hash, such as lists
+        return None
+    return None if len(numbers) == len(groups) else groups

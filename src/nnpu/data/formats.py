@@ -9,9 +9,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.data.disk_rows import check_parquet, open_parquet
 from nnpu.data.packed import check_unpacked, is_gzip, open_arrow, open_text
-from nnpu.data.streams import Batch, format_reader
+from nnpu.data.streams import Batch, format_reader, read_table
 from nnpu.data.text_files import check_unique
+from nnpu.extras import need
 from nnpu.parameters import InputError, shown
 
 if TYPE_CHECKING:
@@ -141,13 +143,13 @@ def read_arrow(source: Path) -> Any:
                 table = reader.read_all()
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{source} is no Arrow file, or is damaged ({error}).") from error
+        raise InputError(f"{source} is not an Arrow file, or is damaged ({error}).") from error
     check_unique(source, table.column_names)
     return table
 
 
 def read_excel(source: Path, sheet: str | None = None) -> Any:
-    """Return a sheet of an Excel workbook, a blank row between others being a row.
+    """Return a sheet of an Excel workbook; a blank row between others counts as a row.
 
     Parameters
     ----------
@@ -173,8 +175,6 @@ def _excel_rows(
     source: Path, sheet: str | None
 ) -> tuple[dict[int, str], list[dict[int, Any]], int]:
     """Return the names of the columns by their places, the rows, and how many are blank."""
-    from nnpu.extras import need
-
     openpyxl = need("openpyxl", extra="excel", owner=f"Reading {source.name}")
     book = None
     try:
@@ -193,7 +193,7 @@ def _excel_rows(
         raise InputError(f"{source} is empty.")
     if not rows:
         raise InputError(f"{source} has no rows.")
-    places = sorted(set(header).union(*rows))  # columns without a name or a cell are no columns
+    places = sorted(set(header).union(*rows))  # columns without a name or a cell are ignored
     names = {place: str(header.get(place, "")) for place in places}
     check_unique(source, names.values())
     return names, rows, sum(not row for row in rows)
@@ -247,7 +247,7 @@ def _filled_rows(source: Path, sheet: Any) -> list[dict[int, Any]]:
         if blank > len(rows) + _MOST_GAPS:
             raise InputError(
                 f"{source}: {gap:,} rows before row {number:,} of sheet {sheet.title!r} are blank; "
-                "delete them, or what stands below them."
+                "delete them, or the cells below them."
             )
         rows += [{} for _ in range(gap)]
         rows.append(cells)
@@ -258,8 +258,6 @@ def _filled_rows(source: Path, sheet: Any) -> list[dict[int, Any]]:
 def read_parquet(source: Path) -> Any:
     """Return a Parquet file, or a folder of them, as a table."""
     import pyarrow as pa
-
-    from nnpu.data.disk_rows import check_parquet, open_parquet
 
     tables = []
     for path in check_parquet(source):
@@ -307,7 +305,9 @@ def read_svmlight(source: Path) -> dict[str, Any]:
     except (ValueError, OSError, EOFError, OverflowError, MemoryError) as error:
         raise InputError(f"{source} is not SVMlight text ({error}).") from error
     if x.shape[1] > _MOST_FEATURES:
-        raise InputError(f"{source} has a feature of index {x.shape[1]:,}, beyond any table's.")
+        raise InputError(
+            f"{source} has a feature of index {x.shape[1]:,} (too large for any table)."
+        )
     return {"x": csr_array(x), "y": y}
 
 
@@ -360,8 +360,6 @@ def _numbered(
 
 
 def _parquet_batches(source: Path) -> Iterator[Any]:
-    from nnpu.data.disk_rows import check_parquet, open_parquet
-
     for path in check_parquet(source):
         with open_parquet(path) as file:
             for batch in file.iter_batches(batch_size=ROWS):
@@ -370,8 +368,6 @@ def _parquet_batches(source: Path) -> Iterator[Any]:
 
 
 def _array_batch(source: Path) -> Batch:
-    from nnpu.data.streams import read_table
-
     table = read_table(source)
     columns, matrices = {}, {}
     for name, array in table.columns.items():

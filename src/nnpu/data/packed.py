@@ -1,6 +1,6 @@
 """Files packed by gzip, bzip2 or xz, read as if they were not.
 
-What unpacks to a multiple of its size that no data reach is refused.
+A file that expands more than 200-fold is refused.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def open_text(path: Path) -> IO[bytes]:
 
 
 def check_unpacked(path: Path, size: int) -> None:
-    """Raise `InputError` if a file unpacks to far more than data do.
+    """Raise `InputError` if a file expands more than 200-fold.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ def check_unpacked(path: Path, size: int) -> None:
     """
     if size > max(_SMALL, _MOST * path.stat().st_size):
         raise InputError(
-            f"{path} is refused: it unpacks to over {_MOST} times its size. If it is what you "
-            "mean, store it unpacked."
+            f"{path} is refused: it unpacks to over {_MOST} times its size. If it really is that "
+            "large, store it unpacked."
         )
 
 

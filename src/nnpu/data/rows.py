@@ -99,7 +99,7 @@ class Rows(ABC):
         return self.take(torch.arange(start, stop))
 
     def expect(self, batches: Sequence[Tensor]) -> Sequence[Tensor]:
-        """Be told what will be taken next, and return it."""
+        """Note which rows are taken next, to prefetch them, and return these."""
         return batches
 
 

@@ -123,7 +123,7 @@ def negative_count(prior: float, n_p: int) -> int:
     except OverflowError:
         raise ParameterError(
             f"The 'prior' parameter of negative_count must be greater. Got {prior!r} instead, for "
-            "which the number of negatives is beyond any count."
+            "which the number of negatives is too large to count."
         ) from None
 
 

@@ -7,12 +7,13 @@ whole. No file is ever unpickled.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.data.disk_rows import parquet_files
 from nnpu.data.packed import open_arrow
 from nnpu.data.text_files import as_utf8, explained, parse_options, read_batches
 from nnpu.parameters import InputError, check_choice
@@ -37,12 +38,13 @@ __all__ = [
     "stream_rows",
 ]
 
-#: The share of the cells of a column that may hold something else and count as missing.
+#: The share of a column's cells that may be unreadable and count as missing: slips of the pen. With
+#: more, the column is not what it was in the fit, and the file is refused.
 TOLERATED = 0.05
 
 
 class Faults:
-    """Counts the cells of a file that hold something else than their column does.
+    """Counts the cells of a file that do not fit the kind of their column.
 
     Few are taken for missing, and many are an error. How many there are is known when all batches
     were read: the rule is one for the whole file.
@@ -88,6 +90,8 @@ class Batch:
         Which rows of the file these are, from `first` on; by default those that follow it.
     faults : Faults, optional
         Counts cells over the batches of a file; without it, each batch is judged alone.
+    parsed : dict
+        What was read last of columns of strings: their cells, in which way, and the values.
     """
 
     columns: dict[str, Any]
@@ -99,6 +103,7 @@ class Batch:
     read_as: str = ""
     numbers: NDArray[np.intp] | None = None
     faults: Faults | None = None
+    parsed: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         for name, cells in self.columns.items():
@@ -114,7 +119,12 @@ class Batch:
         """Return some of the rows."""
         columns = {name: cells.take(rows) for name, cells in self.columns.items()}
         matrices = {name: matrix[rows] for name, matrix in self.matrices.items()}
-        return replace(self, columns=columns, matrices=matrices, n_rows=len(rows))
+        parsed = {  # only what belongs to these very cells
+            name: (columns[name], how, _taken(values, rows))
+            for name, (cells, how, values) in self.parsed.items()
+            if cells is self.columns.get(name)
+        }
+        return replace(self, columns=columns, matrices=matrices, n_rows=len(rows), parsed=parsed)
 
     def joined(self, other: Batch) -> Batch:
         """Return these rows with others of the same file below them."""
@@ -136,7 +146,15 @@ class Batch:
             columns=columns,
             matrices={name: stacked(m, other.matrices[name]) for name, m in self.matrices.items()},
             n_rows=self.n_rows + other.n_rows,
+            parsed={},
         )
+
+
+def _taken(values: Any, rows: NDArray[np.intp]) -> Any:
+    """Return some rows of an array, or of each of several; None stays None."""
+    if isinstance(values, tuple):
+        return tuple(each[rows] for each in values)
+    return None if values is None else values[rows]
 
 
 def stream_rows(
@@ -234,7 +252,7 @@ def read_rows(
         for name in batches[0].columns
     }
     rows = sum(batch.n_rows for batch in batches)
-    return replace(batches[0], columns=columns, n_rows=rows, faults=None)
+    return replace(batches[0], columns=columns, n_rows=rows, faults=None, parsed={})
 
 
 def check_file(source: Path) -> None:
@@ -243,14 +261,12 @@ def check_file(source: Path) -> None:
     A folder is one of Parquet files.
     """
     if source.is_dir():
-        from nnpu.data.disk_rows import parquet_files
-
         parquet_files(source)
         return
     if not is_text(source):
         format_reader(source)
     if not source.is_file():
-        raise InputError(f"{source} is not there, or is not a file.")
+        raise InputError(f"{source} does not exist, or is not a file.")
     if source.stat().st_size == 0:
         raise InputError(f"{source} is empty.")
 

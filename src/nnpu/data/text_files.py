@@ -368,7 +368,7 @@ _NOT_IN_CP1252 = b"\x81\x8d\x8f\x90\x9d"
 
 
 def check_encoding(encoding: str) -> str:
-    """Return the name of an encoding as Python has it; `ParameterError` if there is none."""
+    """Return Python's name of an encoding; `ParameterError` if it is unknown."""
     try:
         name = codecs.lookup(encoding).name
     except LookupError:
@@ -427,7 +427,7 @@ def fault(text: Utf8Text, dialect: Dialect) -> str | None:
                 if row and len(row) != expected:
                     return (
                         f"{source}, line {number}: {how_many(len(row), 'cell')} instead of "
-                        f"{expected}, the number of the header's names."
+                        f"{expected}, the number of names in the header."
                     )
                 line = number + 1
         except csv.Error as error:

@@ -24,6 +24,7 @@ __all__ = [
     "as_floats",
     "as_vector",
     "check_finite",
+    "mean_and_scale",
     "row_blocks",
 ]
 
@@ -47,7 +48,7 @@ def as_array(x: Any) -> Any:
 
 
 def as_floats(values: Any, name: str, owner: str) -> NDArray[np.float64]:
-    """Return numbers in an array of any shape as float64, or say that they are none.
+    """Return numbers in an array of any shape as float64; `InputError` for anything else.
 
     >>> as_floats([["a"]], "scores", "pu_roc_auc")
     Traceback (most recent call last):
@@ -95,7 +96,7 @@ def as_vector(values: Any, name: str, owner: str) -> NDArray[np.float64]:
     if not np.isfinite(vector).all():
         raise InputError(f"{owner}: {name} holds NaN or infinite values; remove those rows.")
     if np.abs(vector).max() > _LARGEST:
-        raise InputError(f"{owner}: {name} holds values beyond 1e100; divide them by a number.")
+        raise InputError(f"{owner}: {name} holds values beyond 1e100; scale them down.")
     return vector
 
 
@@ -160,6 +161,30 @@ def check_finite(x: Any) -> None:
             # the sum is quicker
             if not np.isfinite(values.sum()) and not np.isfinite(values).all():
                 raise _fault(block, start)
+
+
+def mean_and_scale(
+    x: NDArray[np.float64], least: float = 0.0
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return mean and standard deviation of each column of a matrix in memory, without its gaps.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, d)
+        With NaN for gaps; a column of gaps has the mean 0.
+    least : float
+        A column whose deviation is no greater is taken for constant and has the scale 1.
+
+    Examples
+    --------
+    >>> mean_and_scale(np.array([[1.0, 5.0], [3.0, 5.0], [np.nan, 5.0]]))
+    (array([2., 5.]), array([1., 1.]))
+    """
+    known = ~np.isnan(x)
+    count = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, x, 0).sum(axis=0) / count
+    deviation = np.sqrt((np.where(known, x - mean, 0) ** 2).sum(axis=0) / count)
+    return mean, np.where(deviation > least, deviation, 1.0)
 
 
 def _blocks(x: Any) -> Iterator[tuple[int, Any]]:

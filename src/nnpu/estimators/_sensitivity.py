@@ -1,4 +1,4 @@
-"""How much hangs on the prior: the same classifier under a range of assumed ones."""
+"""How much depends on the prior: the same classifier under a range of assumed ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def sensitivity(
     n_splits: int = 5,
     random_state: Any = None,
 ) -> list[dict[str, float]]:
-    """Fit under a range of assumed priors π′ and tell what changes: Figure 3 for one's own data.
+    """Fit under a range of assumed priors π′ and report what changes: Figure 3 for your own data.
 
     Under each π′ every row is predicted by a classifier that was fitted to the other folds.
 

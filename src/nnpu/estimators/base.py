@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import warnings
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from html import escape
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Self
@@ -18,7 +19,12 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from nnpu import metrics
 from nnpu.calibration import ScoreCalibration
-from nnpu.estimators import labels
+from nnpu.estimators import labels, threshold_choice
+from nnpu.estimators.evaluation import prior_interval, prior_lines
+from nnpu.estimators.explain import contributions
+from nnpu.estimators.features import offset_to_json, prior_rows, rows_of, validate
+from nnpu.estimators.loading import restore_shared, save
+from nnpu.metrics.scorers import PUScorer
 from nnpu.parameters import ParameterError, check_prior, check_prior_range, check_sampling
 from nnpu.prior import PriorEstimate, estimate_prior
 
@@ -32,9 +38,11 @@ if TYPE_CHECKING:
     from nnpu.calibration import Threshold
     from nnpu.estimators.explain import Contributions
     from nnpu.estimators.labels import Labels
+    from nnpu.review import KnownRows
 
 __all__ = [
     "BasePUClassifier",
+    "FitData",
     "NotebookBox",
     "refuse_search_over_prior",
 ]
@@ -67,8 +75,6 @@ class NotebookBox:
 
 def _about_prior(estimator: Any) -> str:
     """Say which prior was given or estimated; nothing before `fit`."""
-    from nnpu.estimators.evaluation import prior_interval, prior_lines
-
     classifier = getattr(estimator, "classifier_", estimator)
     if not hasattr(classifier, "prior_"):
         return ""
@@ -111,17 +117,16 @@ def refuse_search_over_prior(parameters: Mapping[str, Any], owner: str) -> None:
     raise ParameterError(
         f"The 'prior' parameter of {owner} cannot be searched over: each candidate would be scored "
         "under its own prior, and such scores do not say which prior is right. Give the prior, or "
-        "let prior='auto' estimate it; to compare models with different priors, judge all by one: "
-        "scoring=make_pu_scorer('pu_accuracy', prior=...)."
+        "let prior='auto' estimate it; to compare models with different priors, judge them all "
+        "under one: scoring=make_pu_scorer('pu_accuracy', prior=...)."
     )
 
 
 def _goes_by_own_prior(scorer: Any) -> bool:
     """Return whether a scorer, or one of several, takes the prior from the estimator."""
-    from nnpu.metrics.scorers import PUScorer
-
     several = getattr(scorer, "_scorers", None)  # scikit-learn's scorer of several metrics
     each = list(several.values()) if isinstance(several, dict) else [scorer]
+    # The scorer that calls `score`: a private class of scikit-learn, which has no public sign.
     by_default = [type(one).__name__ == "_PassthroughScorer" for one in each]
     return any(by_default) or any(one.prior is None for one in each if isinstance(one, PUScorer))
 
@@ -129,8 +134,36 @@ def _goes_by_own_prior(scorer: Any) -> bool:
 metrics.register_scorers()  # for scoring="pu_f1"
 
 
+@dataclass(frozen=True)
+class FitData:
+    """What `fit` was given, checked: every step of a fit takes it, and no classifier keeps it.
+
+    Attributes
+    ----------
+    x : array, sparse matrix or Rows
+        The features, as `_validate` returns them.
+    codes : ndarray of shape (n,)
+        PU labels: 1 labelled positive, 0 unlabelled, −1 known negative.
+    groups : ndarray of shape (n,) or None
+        Numbers of groups whose rows stay together.
+    seed : int
+        What every random choice of the fit derives from.
+    answers : KnownRows or None
+        What a person said of some rows; `EnsemblePU` takes it.
+    chance : array-like or None
+        The propensity of each row, if it is known; `BiasedLabelPU` takes it.
+    """
+
+    x: Any
+    codes: Labels
+    groups: NDArray[np.intp] | None
+    seed: int
+    answers: KnownRows | None = None
+    chance: Any = None
+
+
 class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """What all PU classifiers share. Not to be used itself.
+    """What all PU classifiers share. Use one of its subclasses.
 
     Attributes
     ----------
@@ -153,8 +186,15 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     random_state: Any
     scar_test_: Any = None  # the `ScarTest` of a table's labels, if `TablePU` made one
     _offset: NDArray[np.float64] | None = None  # what is subtracted from the columns of X
-    _groups: NDArray[np.intp] | None = None  # of the rows, while they are fitted
     _called_by: str = ""  # the class that the user called, if it was another
+
+    # What the job of a table must know of a class.
+    _takes_codes = False  # gaps and codes of categories as they are, as trees do
+    _takes_words = False  # words beside numbers and codes
+    _takes_images = False  # images, and nothing else
+    _trains_in_epochs = False  # as networks do, for as long as the user likes
+    _one_sample_only = False
+    _traced_by_torch = False  # its ONNX graph is
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; a search over `prior` by scores under each candidate's own is refused."""
@@ -180,20 +220,33 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         -------
         self
         """
+        return self._fit(X, y, groups)
+
+    def _fit(
+        self, X: Any, y: Any, groups: Any, answers: KnownRows | None = None, chance: Any = None
+    ) -> Self:
+        """Take the steps of every fit; what `_prepare` returns is handed to those after it."""
+        data, work = self._up_to_prior(X, y, groups, answers, chance)
+        self.calibration_, self.threshold_ = ScoreCalibration(1.0, 0.0), 0.0
+        self._fit_scores(data, work)
+        return self
+
+    def _up_to_prior(
+        self, X: Any, y: Any, groups: Any, answers: KnownRows | None = None, chance: Any = None
+    ) -> tuple[FitData, Any]:
+        """Take the steps of a fit up to ``prior_``; return what the others take."""
         self._check_parameters()
         X, s = self._validate(X, y)
         self.classes_, codes = labels.fit_labels(s)
-        self._groups = labels.fit_groups(groups, len(codes), self._owner)
+        groups = labels.fit_groups(groups, len(codes), self._owner)
         self._known_negatives = bool(np.any(codes == -1))
         self._check_labels(codes)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        self._prepare(X, codes, seed)
+        data = FitData(X, codes, groups, seed, answers, chance)
+        work = self._prepare(data)
         self.prior_estimate_: PriorEstimate | None = None
-        self.prior_ = self._find_prior(X, codes, seed)
-        self.calibration_, self.threshold_ = ScoreCalibration(1.0, 0.0), 0.0
-        self._fit_scores(X, codes, seed)
-        self._groups = None
-        return self
+        self.prior_ = self._find_prior(data, work)
+        return data, work
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
         """Return the scores g(x): positive where the labelled class is predicted.
@@ -257,8 +310,6 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         >>> bool(abs(clf.predict_proba(X[s == 0])[:, 1].mean() - 0.3) < 0.05)
         True
         """
-        from nnpu.estimators import threshold_choice
-
         self.calibration_ = threshold_choice.calibration(self, *self._scored(X, y))
         return self
 
@@ -307,8 +358,6 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         new_prior : float
             π′, the share of positives where the classifier will be used.
         """
-        from nnpu.estimators import threshold_choice
-
         check_is_fitted(self)
         return threshold_choice.shifted(self, new_prior)
 
@@ -331,8 +380,6 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         Contributions
             ``base + values.sum(axis=1)`` are the scores, and ``columns`` the names of the columns.
         """
-        from nnpu.estimators.explain import contributions
-
         return contributions(
             self, X, background=background, n_orders=n_orders, random_state=random_state
         )
@@ -352,8 +399,6 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the fitted classifier as a model folder; see `nnpu.load`."""
-        from nnpu.estimators.loading import save
-
         return save(self, folder)
 
     @property
@@ -373,16 +418,14 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         """Say who does not use known negatives, and what to do; empty if they are used."""
         return ""
 
-    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any, Any]:
+    def _prior_samples(self, data: FitData, work: Any) -> tuple[Any, Any, Any]:
         """Return what the prior is estimated from: rows of P and of U, and the groups of both.
 
         Or scores made by models that have not seen these rows, and None.
         """
-        from nnpu.estimators.features import prior_rows, rows_of
-
-        p, u = prior_rows(X, codes, seed)
-        groups = None if self._groups is None else (self._groups[p], self._groups[u])
-        return rows_of(X, p), rows_of(X, u), groups
+        p, u = prior_rows(data.x, data.codes, data.seed)
+        groups = None if data.groups is None else (data.groups[p], data.groups[u])
+        return rows_of(data.x, p), rows_of(data.x, u), groups
 
     def _positive(self, X: Any) -> NDArray[np.bool_]:
         # In float64: NumPy would round the threshold to the type of the scores.
@@ -407,17 +450,18 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         recall: float | None,
     ) -> Threshold:
         """Set ``threshold_`` by scored rows."""
-        from nnpu.estimators import threshold_choice
-
         chosen = threshold_choice.threshold(self, scores, codes, at, precision, recall)
         self.threshold_ = chosen.value
         return chosen
 
-    def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
-        """Do what can fail on bad input before the prior is estimated."""
+    def _prepare(self, data: FitData) -> Any:
+        """Do what can fail on bad input before the prior is estimated.
+
+        What it returns is the `work` of the later steps, which may change it; nothing by default.
+        """
 
     @abstractmethod
-    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
+    def _fit_scores(self, data: FitData, work: Any) -> None:
         """Fit whatever computes the scores."""
 
     @abstractmethod
@@ -437,8 +481,6 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
             "threshold": self.threshold_,
         }
         if self._offset is not None:
-            from nnpu.estimators.features import offset_to_json
-
             fitted["offset"] = offset_to_json(self._offset)
         if self.prior_estimate_ is not None:
             fitted["prior_estimate"] = self.prior_estimate_.stored()
@@ -449,10 +491,17 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     def _restore(
         self, tensors: dict[str, NDArray[Any]], fitted: dict[str, Any], module: Any
     ) -> None:
-        """Take on what `_state` gave."""
-        from nnpu.estimators.loading import restore_shared
-
+        """Restore what `_state` returned."""
         restore_shared(self, fitted)
+
+    def _adapt(self, **wanted: Any) -> Self:
+        """Set those of the parameters that the class has; the others mean nothing to it."""
+        known = self._get_param_names()
+        return self.set_params(**{name: wanted[name] for name in wanted if name in known})
+
+    def _watching(self, X: Any, s: Labels) -> Self:
+        """Measure the risk of rows that were set aside while it trains, if the class can."""
+        return self
 
     def _check_shared_parameters(self, owner: str | None = None) -> None:
         owner = owner or self._owner
@@ -470,8 +519,6 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
 
     def _validate(self, X: Any, s: Any = "no_validation") -> Any:
         """Check features (and labels) as scikit-learn does; what is in memory becomes float32."""
-        from nnpu.estimators.features import validate
-
         return validate(self, X, s)
 
     def _allows_any_shape(self) -> bool:
@@ -504,10 +551,10 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
             warnings.warn(
                 f"{np.sum(codes == -1)} known negatives are not used by {reason}",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
-    def _find_prior(self, X: Any, codes: Labels, seed: int) -> float:
+    def _find_prior(self, data: FitData, work: Any) -> float:
         if isinstance(self.prior, PriorEstimate):
             self.prior_estimate_ = self.prior
             return self.prior.value
@@ -515,8 +562,8 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         if self.prior != "auto" and limits is None:
             return float(self.prior)  # type: ignore[arg-type]
         if self._unlabelled_is_negative():  # then nothing is hidden
-            return float(np.mean(codes == 1))
-        return self._estimate_prior(self._prior_samples(X, codes, seed), codes, seed)
+            return float(np.mean(data.codes == 1))
+        return self._estimate_prior(self._prior_samples(data, work), data.codes, data.seed)
 
     def _estimate_prior(self, samples: tuple[Any, Any, Any], codes: Labels, seed: int) -> float:
         """Estimate the share of positives from what `_prior_samples` gives, inside of limits."""

@@ -6,6 +6,7 @@ The share of positives is found by propensities, or by the likelihood of class a
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from nnpu.data.folds import PUStratifiedKFold
-from nnpu.estimators.base import BasePUClassifier
+from nnpu.estimators.base import BasePUClassifier, FitData
 from nnpu.estimators.forest import Forest, stored_forest
 from nnpu.estimators.labelling_model import (
     Labelling,
@@ -38,6 +39,7 @@ from nnpu.metrics import propensity_metrics
 from nnpu.parameters import InputError, ParameterError, shown
 from nnpu.prior import PriorEstimate, estimate_prior
 from nnpu.prior.scores import spline_features
+from nnpu.ranges import Z90
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +47,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.estimators.labelling_model import Floats, Split
-    from nnpu.estimators.labels import Labels
     from nnpu.prior.methods import Limits
 
 __all__ = [
@@ -55,9 +56,23 @@ __all__ = [
 ]
 
 _OWNER = "BiasedLabelPU"
-_FOLDS = 3
+_FOLDS = 3  # for the log-odds out of fold, in every round of EM
 _ROUNDS = 5  # of EM; more change little
-_CERTAIN = 1e-6
+_CERTAIN = 1e-6  # probabilities stay this far from 0 and 1, where log-odds are infinite
+
+
+@dataclass
+class _Work:
+    """What the steps of a fit find for the steps after them.
+
+    ``columns`` drive the labelling, ``chance`` is a known propensity. ``found`` is the split under
+    the prior that was estimated; ``wrapper`` is the model if labels look random instead.
+    """
+
+    columns: tuple[int, ...] | None
+    chance: Floats | None
+    found: Split | None = None
+    wrapper: PUWrapper | None = None
 
 
 class BiasedLabelPU(BasePUClassifier):
@@ -127,7 +142,9 @@ class BiasedLabelPU(BasePUClassifier):
     array([0.1, 0.9])
     """
 
+    _one_sample_only = True
     sampling = "one-sample"
+    _known: Any = None  # the propensities that were given, while rows are fitted
 
     def __init__(
         self,
@@ -157,11 +174,7 @@ class BiasedLabelPU(BasePUClassifier):
         -------
         self
         """
-        self._known = chance
-        try:
-            return super().fit(X, y, groups=groups)
-        finally:
-            del self._known
+        return self._fit(X, y, groups, chance=chance)
 
     def chance(self, X: Any) -> NDArray[np.float64]:
         """Return the propensity e of each row, the chance of a label if the row is positive.
@@ -173,7 +186,8 @@ class BiasedLabelPU(BasePUClassifier):
         check_is_fitted(self)
         if self.labels_vary_ and self.labelling_ is None:
             raise InputError(
-                f"{_OWNER} was fitted with known propensities and has no model of them: use yours."
+                f"{_OWNER} was fitted with known propensities and has no model of them: use those "
+                "that you passed."
             )
         X = self._validate(X)
         if self.labelling_ is None:
@@ -196,11 +210,11 @@ class BiasedLabelPU(BasePUClassifier):
         return propensity_metrics(codes == 1, predictions, chance=chance).accuracy
 
     def calibrate(self, X: Any, y: Any) -> NoReturn:
-        """Refuse: it takes labels as random. Probabilities are those of EM."""
+        """Refuse: it assumes random labels. Probabilities are those of EM."""
         raise needs_random("calibrate", _OWNER)
 
     def _choose(self, scores: Any, codes: Any, *how: Any) -> NoReturn:
-        """Refuse: it takes labels as random. Set ``threshold_`` yourself."""
+        """Refuse: it assumes random labels. Set ``threshold_`` yourself."""
         raise needs_random("choose_threshold", _OWNER)
 
     def _check_parameters(self) -> None:
@@ -216,88 +230,79 @@ class BiasedLabelPU(BasePUClassifier):
                 f"whose fit takes sample_weight. Got {shown(self.estimator)} instead."
             )
 
-    def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
-        if sp.issparse(X):
+    def _prepare(self, data: FitData) -> _Work:
+        if sp.issparse(data.x):
             raise InputError(f"{_OWNER} takes dense rows. Got a sparse matrix; pass X.toarray().")
         if self.estimator is None:
             need_lightgbm(_OWNER)
-        self._wrapper: PUWrapper | None = None
-        self._found: Split | None = None
-        s = codes == 1
+        s = data.codes == 1
         if min(s.sum(), (~s).sum()) < 2:
             raise InputError(f"{_OWNER} needs at least two labelled and two unlabelled rows.")
         names = list(getattr(self, "feature_names_in_", []))
-        self._columns = chosen_columns(self.propensity, names, self.n_features_in_, _OWNER)
-        if self._known is not None:
-            self._known = check_chance(self._known, s, _OWNER)
+        columns = chosen_columns(self.propensity, names, self.n_features_in_, _OWNER)
+        chance = None if data.chance is None else check_chance(data.chance, s, _OWNER)
+        return _Work(columns, chance)
 
-    def _find_prior(self, X: Any, codes: Labels, seed: int) -> float:
-        s = codes == 1
-        if self.prior == "auto" and self._known is not None:
-            self.prior_estimate_ = weighted_share(s, self._known)
+    def _find_prior(self, data: FitData, work: _Work) -> float:
+        X, s = data.x, data.codes == 1
+        if self.prior == "auto" and work.chance is not None:
+            self.prior_estimate_ = weighted_share(s, work.chance)
             return self.prior_estimate_.value
-        first = super()._find_prior(X, codes, seed)
+        first = super()._find_prior(data, work)
         if self.prior != "auto":  # given, or estimated within limits
             return first
-        if self._columns is None:
+        if work.columns is None:
             warnings.warn(
-                "Labels that depend on the score and an unknown prior cannot be told apart: labels "
-                "are taken as random. Give a prior, or name the columns that drive the labelling "
-                "(propensity=...).",
+                "Without a known prior, how labels depend on the score cannot be estimated: "
+                "labels are taken as given at random. Give a prior, or name the columns that "
+                "drive the labelling (propensity=...).",
                 UserWarning,
                 stacklevel=4,
             )
-            self._columns = ()
-        if not self._split(X, s, first).varies:
-            return self._take_as_random(X, s, seed)
-        estimate = biased_share(X, s, self._columns, self._groups, seed)
-        found = self._split(X, s, estimate.value)
+            work.columns = ()
+        if not _split(data, work, first).varies:
+            return self._take_as_random(data, work)
+        estimate = biased_share(X, s, work.columns, data.groups, data.seed)
+        found = _split(data, work, estimate.value)
         if not found.varies:
-            return self._take_as_random(X, s, seed)
-        self.prior_estimate_, self._found = estimate, found
+            return self._take_as_random(data, work)
+        self.prior_estimate_, work.found = estimate, found
         warnings.warn(estimate.message, UserWarning, stacklevel=4)
         return estimate.value
 
-    def _take_as_random(self, X: Any, s: NDArray[np.bool_], seed: int) -> float:
-        """Fit what `PUWrapper` would be, so that nothing is lost; return its prior."""
-        model = default_trees(seed) if self.estimator is None else self.estimator
+    def _take_as_random(self, data: FitData, work: _Work) -> float:
+        """Fit as `PUWrapper` would, and return its prior."""
+        model = default_trees(data.seed) if self.estimator is None else self.estimator
         wrapper = PUWrapper(model, sampling="one-sample", random_state=self.random_state)
-        self._wrapper = wrapper.fit(X, s.astype(int), groups=self._groups)
+        work.wrapper = wrapper.fit(data.x, (data.codes == 1).astype(int), groups=data.groups)
         self.prior_estimate_ = wrapper.prior_estimate_
         return wrapper.prior_
 
-    def _split(self, X: Any, s: NDArray[np.bool_], prior: float) -> Split:
-        drivers = None if self._columns is None else standard(X[:, list(self._columns)])[0]
-        features = spline_features(len(s)).fit_transform(X)
-        return split(features, drivers, s, prior, self._known)
-
-    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
-        s = codes == 1
-        self._as_labelled = self._wrapper is not None
-        if self._wrapper is not None:
-            model, self._wrapper = self._wrapper.estimator_, None
+    def _fit_scores(self, data: FitData, work: _Work) -> None:
+        X, s = data.x, data.codes == 1
+        self._as_labelled = work.wrapper is not None
+        if work.wrapper is not None:
+            model = work.wrapper.estimator_
             self.labels_vary_, self.labelling_, self._shift = False, None, 0.0
             self._level = float(s.mean() / self.prior_)
         else:
-            found = self._found or self._split(X, s, self.prior_)
-            self._found = None
-            log_odds, chance, self.labelling_, self._shift = self._rounds(
-                X, s, found, self.prior_, seed
-            )
+            found = work.found or _split(data, work, self.prior_)
+            log_odds, chance, self.labelling_, self._shift = self._rounds(data, work, found)
             self.labels_vary_ = found.varies
             self._level = float(np.mean(chance))
-            model = self._learn(X, expected_class(log_odds, chance, s), seed)
+            model = self._learn(X, expected_class(log_odds, chance, s), data.seed)
         self.estimator_ = None if self.estimator is None else model
         self.forest_ = (
             Forest.from_text(model.booster_.model_to_string()) if self.estimator is None else None
         )
 
     def _rounds(
-        self, X: Any, s: NDArray[np.bool_], found: Split, prior: float, seed: int
+        self, data: FitData, work: _Work, found: Split
     ) -> tuple[Floats, Floats, Labelling | None, float]:
         """Run EM; return log-odds out of fold, propensities, their model, and the last shift."""
+        X, s, seed, prior = data.x, data.codes == 1, data.seed, self.prior_
         folds = PUStratifiedKFold(min(_FOLDS, int(s.sum()), int((~s).sum())), random_state=seed)
-        parts = list(folds.split(X, s.astype(int), self._groups))
+        parts = list(folds.split(X, s.astype(int), data.groups))
         log_odds, chance, labelling, shift = found.log_odds, found.chance, None, 0.0
         for _ in range(_ROUNDS):
             target = expected_class(log_odds, chance, s)
@@ -308,8 +313,8 @@ class BiasedLabelPU(BasePUClassifier):
             log_odds = raw + shift
             if not found.varies:
                 chance = np.full(len(s), min(s.mean() / prior, 1 - _CERTAIN))
-            elif self._known is None:
-                labelling = self._fit_labelling(X, log_odds, chance, s)
+            elif work.chance is None:
+                labelling = _fit_labelling(X, work.columns, log_odds, chance, s)
                 chance = labelling.chance(X, log_odds)
         return log_odds, chance, labelling, shift
 
@@ -320,18 +325,6 @@ class BiasedLabelPU(BasePUClassifier):
         model = default_trees(seed) if self.estimator is None else clone(self.estimator)
         n = len(target)
         return model.fit(X[rows % n], (rows < n).astype(int), sample_weight=weight[rows])
-
-    def _fit_labelling(
-        self, X: Any, log_odds: Floats, chance: Floats, s: NDArray[np.bool_]
-    ) -> Labelling:
-        """Fit e: who is labelled, each row weighted by how surely it is positive."""
-        from sklearn.linear_model import LogisticRegression
-
-        raw = log_odds[:, None] if self._columns is None else X[:, list(self._columns)]
-        drivers, mean, scale = standard(raw)
-        weight = expected_class(log_odds, chance, s)
-        model = LogisticRegression(max_iter=300).fit(drivers, s, sample_weight=weight)
-        return Labelling(self._columns, mean, scale, model.coef_[0], float(model.intercept_[0]))
 
     def _log_odds(self, X: Any) -> Floats:
         raw = self.forest_.scores(X) if self.forest_ is not None else _log_odds(self.estimator_, X)
@@ -400,6 +393,30 @@ class BiasedLabelPU(BasePUClassifier):
 _ARRAYS = ("mean", "scale", "coef")
 
 
+def _split(data: FitData, work: _Work, prior: float) -> Split:
+    """Split who is labelled into class and labelling, under a prior."""
+    drivers = None if work.columns is None else standard(data.x[:, list(work.columns)])[0]
+    features = spline_features(len(data.codes)).fit_transform(data.x)
+    return split(features, drivers, data.codes == 1, prior, work.chance)
+
+
+def _fit_labelling(
+    X: Any,
+    columns: tuple[int, ...] | None,
+    log_odds: Floats,
+    chance: Floats,
+    s: NDArray[np.bool_],
+) -> Labelling:
+    """Fit e: who is labelled, each row weighted by how surely it is positive."""
+    from sklearn.linear_model import LogisticRegression
+
+    raw = log_odds[:, None] if columns is None else X[:, list(columns)]
+    drivers, mean, scale = standard(raw)
+    weight = expected_class(log_odds, chance, s)
+    model = LogisticRegression(max_iter=300).fit(drivers, s, sample_weight=weight)
+    return Labelling(columns, mean, scale, model.coef_[0], float(model.intercept_[0]))
+
+
 def _log_odds(model: Any, X: Any) -> Floats:
     p = np.asarray(model.predict_proba(X)[:, 1], dtype=np.float64)
     return np.asarray(logit(np.clip(p, _CERTAIN, 1 - _CERTAIN)), dtype=np.float64)
@@ -412,13 +429,12 @@ _SHARES = 12  # that are tried
 _DRAWS = 2
 _MOST = 0.95  # quantile of the weights above which no row counts more
 _MORE = 1 + 1e-6  # the prior is greater than the labelled share
-_Z90 = 1.645
 
 
 def weighted_share(s: NDArray[np.bool_], chance: Floats) -> PriorEstimate:
     """Return the mean of s / e, which is the share of positives if the propensities are right."""
     value = s / chance
-    share, margin = float(value.mean()), _Z90 * float(value.std() / np.sqrt(len(s)))
+    share, margin = float(value.mean()), Z90 * float(value.std() / np.sqrt(len(s)))
     if share >= 1:
         raise InputError(
             f"The mean of s / chance is {share:.3g}: more positives than rows. The propensities "
@@ -450,10 +466,11 @@ def biased_share(
     weighted = _by_weights(X, s, chance, groups, seed)
     value, low, high = np.mean([likely, weighted], axis=0).tolist()
     said = (
-        f"The share of positives is about {value:.2g} ({low:.2g} to {high:.2g}), by how well class "
-        "and labelling together explain who is labelled, and from labelled rows weighted by that "
-        "labelling. Rows alone cannot show whether a column drives the class or the labelling: a "
-        "prior known from elsewhere, or a review of 100 unlabelled rows, would settle it."
+        f"The share of positives is about {value:.2g} ({low:.2g} to {high:.2g}), estimated from "
+        "how well class and labelling together explain who is labelled, and from labelled rows "
+        "weighted by that labelling. The rows alone cannot show whether a column drives the class "
+        "or the labelling: a prior known from elsewhere, or a review of 100 unlabelled rows, "
+        "would settle it."
     )
     return PriorEstimate(value, low, high, "auto", False, said, sampling="one-sample")
 

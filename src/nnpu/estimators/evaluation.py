@@ -17,7 +17,7 @@ from scipy.special import logit
 
 from nnpu import metrics
 from nnpu.hidden import (
-    Estimate,
+    LENGTHS,
     Hidden,
     HiddenPositives,
     KnownShare,
@@ -26,6 +26,7 @@ from nnpu.hidden import (
 )
 from nnpu.parameters import InputError
 from nnpu.prior import PriorEstimate, estimate_prior
+from nnpu.ranges import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,7 +104,7 @@ class Evaluation:
         Of all rows, if labels were given at random, by the names in `nnpu.metrics`. An interval
         covers chance and, if the prior was estimated, the prior's own interval.
     sampling : str
-        How the rows were taken to have come about.
+        The sampling that the figures assume: "one-sample" or "two-sample".
     rows, labelled, flagged : int
         How many rows there are, have a label, and are predicted positive.
     s, scores : ndarray
@@ -123,7 +124,7 @@ class Evaluation:
     prior_note : str
         Why the share of positives is not that of the training; else empty.
     images : object
-        The images that were judged, for a report; None if the rows are none.
+        The images that were judged, for a report; None if the rows are not images.
     drift : tuple of str
         How the rows differ from those of the training, a line for each column; `TablePU` notes it.
     cells : mapping of str to (int, int or None)
@@ -233,7 +234,7 @@ class Evaluation:
         return f"<pre>{escape(str(self))}</pre>"
 
     def _figures(self, names: tuple[str, ...]) -> list[str]:
-        lines = [_row("", "estimate", "90 % interval", known=self.prior_known)]
+        lines = [_row("", "estimate", "90 % range", known=self.prior_known)]
         for name in names:
             value, *ends = (_shown(name, number) for number in self.metrics[name])
             found = value, " to ".join(ends)
@@ -471,7 +472,7 @@ def _checked_share(
     if same and not impossible:
         return classifier, ""
     return here, (
-        f"The share of positives is not that of the training, {value:.2f}: in these rows it is "
+        f"The share of positives is not what it was in the fit, {value:.2f}: in these rows it is "
         f"estimated as {found.value:.2f} ({found.low:.2f} to {found.high:.2f}). If you know it, "
         "give it (--prior)."
     )
@@ -532,14 +533,14 @@ def hidden_lines(found: Evaluation, most: int = 5) -> list[str]:
     given = share.low == share.high
     lines = [f"Unlabelled rows: {rows:,}. Positive among them: about {about} {ends}."]
     if given:
-        lines = [f"Unlabelled rows: {rows:,}. Positive among them: {about}, by the share given."]
+        lines = [f"Unlabelled rows: {rows:,}. Positive among them: {about}, from the share given."]
     lines.append("  first rows of the list   positive        share of the hidden positives")
     for n in sizes:
         top, part = count(hidden.top(n), n), hidden.found(n)
         percent = f"{100 * part.low:.0f} to {100 * part.high:.0f} %"
         lines.append(f"  {n:>12,}             {top[0]:>5} {top[1]:<16} {percent}")
     if found.audited:
-        lines.append("These figures come from the answers of a review (90 % intervals).")
+        lines.append("These figures come from the answers of a review (90 % ranges).")
         return lines
     if hidden.label_bias != 1 and not hidden.contradicted:
         about, ends = count(hidden.at_random.share, rows)
@@ -559,9 +560,8 @@ def hidden_lines(found: Evaluation, most: int = 5) -> list[str]:
 
 def list_sizes(hidden: Hidden) -> list[int]:
     """Return the lengths of the list to speak of: 20, 50, 100, 200, …, up to half of the rows."""
-    wanted = [20, 50, 100, 200, 500, 1_000, 2_000, 5_000]
     likely = max(2 * hidden.share.value * hidden.rows, 100)
-    sizes = [n for n in wanted if n <= min(hidden.rows / 2, likely)]
+    sizes = [n for n in LENGTHS if n <= min(hidden.rows / 2, likely)]
     return sizes[:5] or [max(hidden.rows // 2, 1)]
 
 

@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from nnpu.parameters import InputError, check_count
+from nnpu.ranges import Z90
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["Contributions", "Importance", "contributions", "importance"]
 
 _BULK = 20_000  # rows that are scored together
-_Z90 = 1.6448536269514722  # of a 90 % interval
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def importance(
         for _ in range(n_repeats):
             lost += whole - _auc_influence(classifier, next(scored), codes)
         value, error = _difference(lost / n_repeats, codes, classifier.sampling)
-        found.append(Importance(name, value, value - _Z90 * error, value + _Z90 * error))
+        found.append(Importance(name, value, value - Z90 * error, value + Z90 * error))
     return sorted(found, key=lambda row: -row.value)
 
 

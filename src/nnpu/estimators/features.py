@@ -236,8 +236,9 @@ def as_numbers(X: Any, *, missing: bool, owner: str, dates: bool = False) -> Any
     nnpu.parameters.InputError: X holds dates or times, which BoostedPU does not take. Turn them
     into numbers, or use nnpu.TablePU, which does.
     """
-    if type(X).__name__ == "LazyFrame":
-        raise InputError(f"{owner} takes frames in memory. Got a LazyFrame; pass X.collect().")
+    if hasattr(X, "collect"):  # a frame that is yet to be computed
+        kind = type(X).__name__
+        raise InputError(f"{owner} takes frames in memory. Got a {kind}; pass X.collect().")
     dtype = getattr(X, "dtype", None)
     if getattr(dtype, "names", None):
         raise InputError(
@@ -258,7 +259,7 @@ def as_numbers(X: Any, *, missing: bool, owner: str, dates: bool = False) -> Any
         row = np.argwhere(np.ma.getmaskarray(X))[0].tolist()
         raise InputError(
             f"X is a masked array, and {owner} takes no missing values: the cell {tuple(row)} is "
-            "masked. Fill it, with X.filled(0) say, or leave out the row."
+            "masked. Fill it, for example with X.filled(0), or remove the row."
         )
     return np.where(np.ma.getmaskarray(X), np.nan, X.data.astype(np.float64))
 
@@ -282,7 +283,7 @@ def _date_column(X: Any) -> str | None:
     return None
 
 
-_SAMPLE = 10_000  # rows that are looked at
+_SAMPLE = 10_000  # rows that show whether float32 can hold a column
 _LOST = 1e-4  # of a column's spread that the rounding to float32 may take
 
 
@@ -369,7 +370,7 @@ def offset_from_json(stored: Any, n_features: int) -> Floats | None:
         and all(type(value) is float and np.isfinite(value) for value in values)
     )
     if not fits:
-        raise ValueError("the offsets of the columns are not one number for each of some columns")
+        raise ValueError("the offsets of the columns are not one number for each column")
     offset = np.zeros(n_features)
     offset[columns] = values
     return offset

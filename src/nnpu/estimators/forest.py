@@ -147,31 +147,36 @@ class Forest:
         n_threads : int
             Threads, where rows are many; 0 is one for each free processor.
         """
-        tables, predict = self._quick(X)
-        if tables is not None:
-            return np.concatenate(in_threads(tables, X, n_threads or None))
-        if predict is not None:
-            return np.asarray(predict(X, count_jobs(n_threads)), dtype=np.float64)
+        if self._many(X):
+            tables = None
+            if isinstance(X, np.ndarray):
+                tables = self._made("_tables", lambda: table_scorer(self))
+            if tables is not None:
+                return np.concatenate(in_threads(tables, X, n_threads or None))
+            if (predict := self._predictor_for(X)) is not None:
+                return np.asarray(predict(X, count_jobs(n_threads)), dtype=np.float64)
         total: NDArray[np.float64] = self._walk(X, max(1, len(self.roots)), 1)[0]
         return total
 
-    def _quick(self, X: Any, *, staged: bool = False) -> tuple[Any, Any]:
-        """Return tables, or else LightGBM's predictor of the same trees, if rows are many.
+    def _many(self, X: Any) -> bool:
+        """Count rows times trees over all calls; say if a quicker way than the walk now pays.
 
-        They are worth their start from some thousand rows on, in one call or in several.
+        Tables and LightGBM's predictor take as long to make as some thousand rows to walk.
         """
-        made = self.__dict__
-        made["_passed"] = made.get("_passed", 0) + X.shape[0] * len(self.roots)
-        if made["_passed"] < _MANY:
-            return None, None
+        passed = self.__dict__.get("_passed", 0) + X.shape[0] * len(self.roots)
+        self.__dict__["_passed"] = passed  # the class is frozen, and this is no part of its value
+        return bool(passed >= _MANY)
 
+    def _made(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return what was made on first use and is kept under a name, whichever thread comes."""
         with _MAKING:
-            if "_tables" not in made:
-                made["_tables"] = table_scorer(self)
-            tables = made["_tables"] if isinstance(X, np.ndarray) and not staged else None
-            if tables is None and "_predictor" not in made:
-                made["_predictor"] = predictor(self, X.shape[1])
-        return tables, made.get("_predictor")
+            if name not in self.__dict__:
+                self.__dict__[name] = make()
+            return self.__dict__[name]
+
+    def _predictor_for(self, X: Any) -> Predict | None:
+        found: Predict | None = self._made("_predictor", lambda: predictor(self, X.shape[1]))
+        return found
 
     def first(self, n: int) -> Forest:
         """Return the forest of the first n trees."""
@@ -186,7 +191,8 @@ class Forest:
 
     def staged_scores(self, X: Any, step: int, stages: int) -> NDArray[np.float64]:
         """Return the sums over the first `step`, 2 `step`, … trees, shape (stages, n)."""
-        if (predict := self._quick(X, staged=True)[1]) is None:
+        predict = self._predictor_for(X) if self._many(X) else None
+        if predict is None:
             return self._walk(X, step, stages)
         jobs = count_jobs(None)
         parts = [predict(X, jobs, stage * step, step) for stage in range(stages)]
@@ -343,6 +349,14 @@ class _Table(NamedTuple):
     cuts: NDArray[np.float64] | None  # None: the values are codes
     sets: NDArray[np.int32]  # (n_values + 1, n_trees)
 
+    def rows(self, X: NDArray[Any]) -> NDArray[np.intp]:
+        """Return which row of `sets` each row of X has."""
+        value, last = X[:, self.column], len(self.sets) - 1
+        if self.cuts is None:
+            known = (value >= 0) & (value < last)  # False for NaN
+            return np.where(known, value, last).astype(np.intp)
+        return np.where(np.isnan(value), last, np.searchsorted(self.cuts, value))
+
 
 def table_scorer(forest: Forest) -> Callable[[Any], NDArray[np.float64]] | None:
     """Return the sum of the forest's trees for rows; None if tables do not pay."""
@@ -394,25 +408,39 @@ def _sums(
     leaves: NDArray[np.int32],
     values: NDArray[np.float64],
 ) -> NDArray[np.float64]:
+    """Return the sum of the leaves' values for each row of a block.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_features)
+    tables : list of _Table
+        One for each column that the trees ask for.
+    leaves : ndarray of shape (n_trees,)
+        All leaves of each tree, as a set.
+    values : ndarray of shape (n_trees, 31)
+        The values of the leaves.
+    """
     n_rows = len(X)
     X = X if n_rows > 1 else np.repeat(X, 2, axis=0)  # NumPy adds up one row in another order
-    reached = np.tile(leaves, (len(X), 1))
-    found = np.empty_like(reached)
-    for column, cuts, sets in tables:
-        value, last = X[:, column], len(sets) - 1
-        if cuts is None:
-            known = (value >= 0) & (value < last)  # False for NaN
-            row = np.where(known, value, last).astype(np.intp)
-        else:
-            row = np.where(np.isnan(value), last, np.searchsorted(cuts, value))
-        np.take(sets, row, axis=0, out=found, mode="clip")
-        reached &= found
-    # One leaf is left of each tree; the exponent of a power of two is its place.
-    place = (reached.astype(np.float32).view(np.int32) >> 23) - 127
-    place += np.arange(0, values.size, _LEAVES, dtype=np.int32)
+    in_reach = np.tile(leaves, (len(X), 1))  # (n, n_trees)
+    by_column = np.empty_like(in_reach)
+    for table in tables:
+        np.take(table.sets, table.rows(X), axis=0, out=by_column, mode="clip")
+        in_reach &= by_column
+    place = _exponent(in_reach)  # one leaf is left of each tree: the set 1 << place
+    place += np.arange(0, values.size, _LEAVES, dtype=np.int32)  # where each tree begins
     terms = np.ascontiguousarray(values.ravel().take(place, mode="clip").T)
     total: NDArray[np.float64] = terms.sum(axis=0)[:n_rows]  # in the order of the trees
     return total
+
+
+def _exponent(powers: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return k for each 2ᵏ, 0 ≤ k < 31.
+
+    A float32 holds a power of two exactly, with 127 + k in the eight bits above its 23 lowest.
+    That is quicker than a logarithm, and never rounded.
+    """
+    return (powers.astype(np.float32).view(np.int32) >> 23) - 127
 
 
 def predictor(forest: Forest, n_features: int) -> Predict | None:
@@ -495,7 +523,7 @@ _MOST_NODES = 1 << 24  # of a stored forest; a row passes fewer
 
 
 def stored_forest(arrays: Mapping[str, NDArray[Any]], n_features: int) -> Forest:
-    """Return the forest of stored arrays, or raise `InputError` if they are none.
+    """Return the forest of stored arrays, or raise `InputError` if they are not one.
 
     Every node must be a root or the child of one node before it, so that a row passes each
     tree in finitely many steps and reads nothing outside of the arrays.

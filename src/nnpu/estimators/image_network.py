@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim.swa_utils import update_bn
 
+from nnpu.estimators.network import scale_of_moments
 from nnpu.parameters import InputError, ParameterError, check_choice, shown
 
 if TYPE_CHECKING:
@@ -126,9 +127,7 @@ def channel_scale(rows: Rows) -> tuple[Tensor, Tensor]:
         sums += torch.stack([values.sum((0, 2, 3)), (values**2).sum((0, 2, 3))])
         count += values[:, 0].numel()
     mean, square = sums / count
-    variance = (square - mean**2).clamp(min=0)
-    scale = torch.where(variance > 1e-12 * square, variance.sqrt(), 1.0)
-    return mean.float(), scale.float()
+    return mean.float(), scale_of_moments(mean, square).float()
 
 
 class ImageNet(nn.Module):

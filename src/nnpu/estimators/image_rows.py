@@ -336,8 +336,8 @@ def _channel_axis(shape: tuple[int, ...], owner: str) -> int | None:
     axes = [axis for axis in (1, 3) if shape[axis] in _CHANNELS]
     if len(axes) == 2:
         raise InputError(
-            f"{owner} cannot tell the channels of images of shape {shape}: both the second and "
-            f"the last axis may be theirs, and images have at least {_LEAST} pixels a side."
+            f"{owner} cannot tell which axis of images of shape {shape} holds the channels: the "
+            f"second or the last; images have at least {_LEAST} pixels a side."
         )
     if not axes:
         raise fault

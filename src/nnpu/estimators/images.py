@@ -30,7 +30,7 @@ from nnpu.calibration import positive_share, soft_labels
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.data.vectors import as_array
 from nnpu.estimators import loading, threshold_choice
-from nnpu.estimators.base import BasePUClassifier
+from nnpu.estimators.base import BasePUClassifier, FitData
 from nnpu.estimators.image_network import ImageNet, augmentation, channel_scale, moves, refresh
 from nnpu.estimators.image_rows import ImageFormat, equal_images, open_images
 from nnpu.estimators.network import arrays_of, weights_for
@@ -87,7 +87,7 @@ _POSITIVES = 64  # labelled images that every batch of the first stage holds, if
 _MEASURED = 20  # batches that batch norm is measured on anew
 _FOLDS = 10
 _PAUSE = 5.0  # seconds between two lines of progress
-_LEAST = 4
+_LEAST = 4  # labelled, and unlabelled, images that a fit needs
 _TRIED = 3  # steps that tell what one costs
 _WORTH = 16  # passes that the residual network needs to be better than the small one
 _SPARE = 0.85  # of the time is for passes; scoring takes the rest
@@ -496,6 +496,8 @@ class ImagePU(BasePUClassifier):
     array([1., 0.])
     """
 
+    _takes_images = True
+    _trains_in_epochs = True
     _format: ImageFormat
 
     def __init__(
@@ -578,8 +580,8 @@ class ImagePU(BasePUClassifier):
         self.n_features_in_, self.image_shape_ = self._format.size, self._format.shape
         return rows, s
 
-    def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
-        if self._groups is not None:
+    def _prepare(self, data: FitData) -> Stages:
+        if data.groups is not None:
             raise ParameterError(
                 f"The 'groups' parameter of {self._owner} must be None: images are not held out by "
                 "groups."
@@ -588,16 +590,16 @@ class ImagePU(BasePUClassifier):
             check_checkpoints(self.checkpoint, RUNS, files=(TIMED,))
         _, height, width = self.image_shape_
         augment = augmentation(self.augment, height, width, _OWNER)
-        shown_as = (self.image_shape_, *channel_scale(X), augment, moves(self.augment))
-        plan, residual = self._plan(X, lambda larger: ImageNet(*shown_as, residual=larger))
+        shown_as = (self.image_shape_, *channel_scale(data.x), augment, moves(self.augment))
+        plan, residual = self._plan(data.x, lambda larger: ImageNet(*shown_as, residual=larger))
         passes = plan.passes(auto=self.prior == "auto")
-        self._stages = Stages(
-            X,
-            codes,
+        return Stages(
+            data.x,
+            data.codes,
             lambda: ImageNet(*shown_as, residual=residual),
             plan,
             self.sampling,
-            seed,
+            data.seed,
             self.checkpoint,
             passes if self.verbose else 0,
         )
@@ -623,22 +625,21 @@ class ImagePU(BasePUClassifier):
         return plan, residual
 
     def _prior_samples(
-        self, X: Any, codes: Labels, seed: int
+        self, data: FitData, work: Stages
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], None]:
         """Scores of P and U by networks of nnPU, under a prior from scores of P against U."""
-        apart = self._stages.apart()
-        rough = estimate_prior(*apart.samples, sampling=self.sampling, random_state=seed)
-        return *self._stages.halves(float(np.clip(rough.value, 0.01, 0.99))).samples, None
+        apart = work.apart()
+        rough = estimate_prior(*apart.samples, sampling=self.sampling, random_state=data.seed)
+        return *work.halves(float(np.clip(rough.value, 0.01, 0.99))).samples, None
 
-    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
-        stages, share = self._stages, positive_share(self.prior_, codes, self.sampling)
-        self.module_ = stages.second(stages.first(self.prior_), share)
-        self.history_ = stages.history
-        self.threshold_ = self._cut(X, codes, share)
-        if self._calibrate_on(stages.held_out(self.module_)) and self.prior_estimate_ is not None:
+    def _fit_scores(self, data: FitData, work: Stages) -> None:
+        share = positive_share(self.prior_, data.codes, self.sampling)
+        self.module_ = work.second(work.first(self.prior_), share)
+        self.history_ = work.history
+        self.threshold_ = self._cut(data.x, data.codes, share)
+        if self._calibrate_on(work.held_out(self.module_)) and self.prior_estimate_ is not None:
             self.threshold_ = -self.calibration_.intercept / self.calibration_.slope
-        stages.finish()
-        del self._stages
+        work.finish()
 
     def _cut(self, rows: Rows, codes: Labels, share: float) -> float:
         """Return the cut above which a share of the unlabelled images scores.
@@ -658,7 +659,7 @@ class ImagePU(BasePUClassifier):
             warnings.warn(
                 f"The held-out images could not calibrate the probabilities: {error}",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
             return False
         return self.calibration_.slope > 0
@@ -701,12 +702,12 @@ class ImagePU(BasePUClassifier):
 
 
 def _stored_format(stored: Any) -> ImageFormat:
-    """Return the format of a model folder if it can be one."""
+    """Return the format of a model folder if it is valid."""
     found = ImageFormat(**stored)
     for name in ("channels", "height", "width"):
         check_count(name, getattr(found, name), "the model folder")
     if found.size > _MOST_PIXELS or not isinstance(found.signed, bool):
-        raise ValueError("the format of the images cannot be that")
+        raise ValueError("the format of the images is not valid")
     check_choice("kind", found.kind, "the model folder", ["bytes", "floats"])
     loading.check_finite("low", found.low)
     loading.check_finite("high", found.high)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, logit
 
+from nnpu.data.vectors import mean_and_scale
 from nnpu.parameters import InputError, ParameterError, shown
 from nnpu.prior.curve import MOST_ROWS
 
@@ -44,7 +45,7 @@ Floats = NDArray[np.float64]
 
 _RIDGE = 1.0  # on coefficients of standardised columns, beside a sum over rows
 _PIN = 20.0  # times n: how firmly the mean of f is held at the prior
-_STEPS = 300
+_STEPS = 300  # of L-BFGS, at most
 _FAR = 4.0  # standard deviations beyond which a value counts no more
 _FEW = 500  # labelled rows that are never cut to fewer
 _TOP, _DESCENT = 0.8, 4  # the share at which the descent begins, and its steps
@@ -94,31 +95,43 @@ def split(
         the logarithm of n per coefficient (the Bayesian information criterion).
     """
     rows = _rows_to_fit(s)
-    design, ones = np.column_stack([np.ones(len(s)), features]), np.ones((len(s), 1))
-    part, few = design[rows], s[rows]
+    ones = np.ones((len(s), 1))
+    design = np.column_stack([ones, features])  # of the class: a level, then its columns
+    labelled, n = s[rows], len(rows)
     start = np.zeros(design.shape[1])
     start[0] = logit(prior)
+
+    # 1. The labelling is known: the class alone is fitted.
     if known is not None:
-        offset = logit(known[rows])
-        fitted = _minimise(_Product(part, ones[rows, :0], few, prior, offset=offset), start)
-        return Split(design @ fitted.x, np.asarray(known, dtype=np.float64), varies=True)
-    level = [float(logit(np.clip(few.mean() / prior, 1e-6, 1 - 1e-6)))]
-    plain = _minimise(_Product(part, ones[rows], few, prior), np.concatenate([start, level]))
-    if drivers is None:
-        of_label, extra = ones, 1
+        nothing = ones[rows, :0]
+        product = _Product(design[rows], nothing, labelled, prior, offset=logit(known[rows]))
+        theta = _minimise(product, start).x
+        return Split(design @ theta, np.asarray(known, dtype=np.float64), varies=True)
+
+    # 2. The same chance for all: the class, and one level.
+    level = logit(np.clip(labelled.mean() / prior, 1e-6, 1 - 1e-6))
+    plain = _minimise(
+        _Product(design[rows], ones[rows], labelled, prior), np.append(start, float(level))
+    )
+
+    # 3. A chance that depends on x, from several starts: the likelihood has several maxima.
+    by_score = drivers is None
+    drivers = ones if drivers is None else np.column_stack([ones, drivers])
+    extra = 1 if by_score else drivers.shape[1] - 1  # coefficients beyond the level
+    if by_score:
         starts = [np.append(plain.x, slope) for slope in (0.0, 1.0)]
     else:
-        of_label, extra = np.column_stack([ones, drivers]), drivers.shape[1]
-        descent = expit(np.linspace(logit(max(prior, _TOP)), logit(prior), _DESCENT))
-        starts = [np.concatenate([plain.x, np.zeros(extra)])]
-        starts += [_followed(part, of_label[rows], few, descent)[-1].x] if extra else []
-    product = _Product(part, of_label[rows], few, prior, by_score=drivers is None)
-    best = min((_minimise(product, begin) for begin in starts), key=lambda found: found.fun)
-    varies = extra > 0 and bool(plain.fun - best.fun > extra / 2 * np.log(len(few)))
-    if not varies:
-        flat = expit(plain.x[-1])
-        return Split(design @ plain.x[:-1], np.full(len(s), flat), varies=False)
-    everyone = replace(product, design=design, drivers=of_label, s=s)
+        starts = [np.append(plain.x, np.zeros(extra))]
+        if extra:
+            shares = expit(np.linspace(logit(max(prior, _TOP)), logit(prior), _DESCENT))
+            starts.append(_followed(design[rows], drivers[rows], labelled, shares)[-1].x)
+    product = _Product(design[rows], drivers[rows], labelled, prior, by_score=by_score)
+    best = min((_minimise(product, theta) for theta in starts), key=lambda found: found.fun)
+
+    # 4. It varies only if that is worth its coefficients (the Bayesian information criterion).
+    if not extra or plain.fun - best.fun <= extra / 2 * np.log(n):
+        return Split(design @ plain.x[:-1], np.full(len(s), expit(plain.x[-1])), varies=False)
+    everyone = replace(product, design=design, drivers=drivers, s=s)
     class_odds, label_odds = everyone.log_odds(best.x)
     return Split(class_odds, expit(label_odds), varies=True)
 
@@ -246,12 +259,7 @@ def standard(x: Any) -> tuple[Floats, Floats, Floats]:
     >>> standard(np.array([[1.0], [3.0], [np.nan]]))[0].ravel().tolist()
     [-1.0, 1.0, 0.0]
     """
-    x = np.asarray(x, dtype=np.float64)
-    known = ~np.isnan(x)
-    count = np.maximum(known.sum(axis=0), 1)
-    mean = np.where(known, x, 0).sum(axis=0) / count
-    deviation = np.sqrt((np.where(known, x - mean, 0) ** 2).sum(axis=0) / count)
-    scale = np.where(deviation > 0, deviation, 1.0)
+    mean, scale = mean_and_scale(np.asarray(x, dtype=np.float64))
     return _standardised(x, mean, scale), mean, scale
 
 
@@ -299,10 +307,10 @@ def over_level(log_odds: Floats, level: float) -> Floats:
 
 
 def needs_random(name: str, owner: str) -> InputError:
-    """Return the error of a method that takes labels as random."""
+    """Return the error of a method that assumes random labels."""
     return InputError(
-        f"{name} takes labels as random among the positives, which {owner} does not. Its "
-        "probabilities are those of EM; set threshold_ to cut elsewhere."
+        f"{name} assumes that labels were given at random among the positives, which {owner} does "
+        "not. Its probabilities are those of EM; set threshold_ to cut elsewhere."
     )
 
 
@@ -342,8 +350,8 @@ def check_chance(chance: Any, s: NDArray[np.bool_], owner: str) -> Floats:
         )
     if not np.all((values > 0) & (values <= 1)):
         raise InputError(
-            f"The 'chance' parameter of {owner} must be in the range (0, 1] for every row: a "
-            "positive that can never be labelled is not represented by any other. Got "
+            f"The 'chance' parameter of {owner} must be in the range (0, 1] for every row: no "
+            "labelled row stands for a positive that can never be labelled. Got "
             f"{shown(float(values[~((values > 0) & (values <= 1))][0]))} instead."
         )
     return values

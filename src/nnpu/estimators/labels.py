@@ -47,7 +47,7 @@ def fit_labels(s: Any) -> tuple[NDArray[Any], Labels]:
 
 
 def _warn_of_words(classes: NDArray[Any]) -> None:
-    """Say which of two words is taken as labelled: nobody expects it to be the alphabet's last."""
+    """Warn which of two words is taken as labelled: few expect the last in the alphabet."""
     if not all(isinstance(value, str) for value in classes.tolist()):
         return
     unlabelled, labelled = classes.tolist()
@@ -117,7 +117,7 @@ def prior_too_small(prior: Any, share: float, owner: str) -> ParameterError:
 
 
 def fit_groups(groups: Any, n: int, owner: str) -> NDArray[np.intp] | None:
-    """Return a number for each row, equal where the groups are; None if there are none.
+    """Return a number for each row, equal where the groups are; None without groups.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from nnpu.convex import (
 )
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.data.vectors import row_blocks
-from nnpu.estimators.base import BasePUClassifier
+from nnpu.estimators.base import BasePUClassifier, FitData
 from nnpu.estimators.labels import encode
 from nnpu.metrics import pu_zero_one_risk
 from nnpu.parameters import (
@@ -79,7 +79,7 @@ class LinearPU(BasePUClassifier):
     n_components : int, default=200
         The number of basis functions.
     gamma : float or None, default=None
-        γ > 0; None is one over the number of features.
+        γ > 0; None means one over the number of features.
     tol : float, default=1e-6
         The duality gap to reach: how far ``objective_`` may be from the least value.
     max_iter : int, default=200
@@ -226,8 +226,8 @@ class LinearPU(BasePUClassifier):
     def _may_centre(self) -> bool:
         return bool(self.fit_intercept) or self.basis is not None
 
-    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
-        [solution], self.features_ = self._solve(X, codes, seed, [self.alpha])
+    def _fit_scores(self, data: FitData, work: None) -> None:
+        [solution], self.features_ = self._solve(data.x, data.codes, data.seed, [self.alpha])
         self.objective_, self.certificate_ = solution.objective, solution.certificate
         self.n_iter_ = self.certificate_.iterations
         self.coef_, self.intercept_ = self._in_units_of_x(solution, self.features_)
@@ -237,7 +237,7 @@ class LinearPU(BasePUClassifier):
                 f"{self.certificate_.iterations} steps, above tol={self.tol}. Increase max_iter, "
                 "alpha or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _solve(
@@ -245,7 +245,7 @@ class LinearPU(BasePUClassifier):
     ) -> tuple[list[Solution], Features]:
         """Return the minimum for each α, and φ."""
         if self.sampling == "two-sample" and np.any(codes == -1):
-            X, codes = X[codes >= 0], codes[codes >= 0]  # known negatives are no part of U
+            X, codes = X[codes >= 0], codes[codes >= 0]  # known negatives are not part of U
         population = codes == 0 if self.sampling == "two-sample" else np.full(len(codes), True)
         features = fit_features(
             X,

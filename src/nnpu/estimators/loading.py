@@ -23,9 +23,11 @@ import safetensors.numpy
 from nnpu import __version__
 from nnpu import storage as model_folder
 from nnpu.calibration import ScoreCalibration
+from nnpu.estimators.features import offset_from_json
 from nnpu.files import sync, temporary_beside
 from nnpu.parameters import InputError, check_choice, check_count, check_number, check_prior
 from nnpu.prior import PriorEstimate
+from nnpu.risk_kinds import RISKS, Risk
 from nnpu.storage import (
     CONFIG,
     SUMS,
@@ -132,7 +134,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _check_sizes(folder: Path) -> None:
-    """Do not write what would not be read again."""
+    """Refuse to write what `load` would refuse to read."""
     for name in (WEIGHTS, CONFIG):
         size = (folder / name).stat().st_size
         if size > LARGEST[name]:
@@ -171,8 +173,6 @@ def _plain_parameters(classifier: BasePUClassifier) -> dict[str, Any]:
 
 
 def _plain_risk(risk: Any) -> dict[str, Any]:
-    from nnpu.risk_kinds import Risk
-
     return {"risk": {"name": risk.name, **vars(risk)}} if isinstance(risk, Risk) else {}
 
 
@@ -312,15 +312,13 @@ def _parameters(plain: dict[str, Any]) -> dict[str, Any]:
         parameters["prior"] = tuple(limits)
     risk = parameters.get("risk")
     if isinstance(risk, dict):
-        from nnpu.risk_kinds import RISKS
-
         fields = dict(risk)
         parameters["risk"] = type(RISKS[fields.pop("name")])(**fields)
     return parameters
 
 
 def restore_shared(classifier: BasePUClassifier, fitted: dict[str, Any]) -> None:
-    """Give a classifier what every one of them has, from the values of a folder."""
+    """Restore what all classifiers share, from the values of a folder."""
     owner = type(classifier).__name__
     classifier.classes_ = _classes(fitted["classes"], fitted["classes_dtype"])
     classifier._known_negatives = fitted["known_negatives"] is True
@@ -329,8 +327,6 @@ def restore_shared(classifier: BasePUClassifier, fitted: dict[str, Any]) -> None
     classifier.prior_estimate_ = None if estimate is None else PriorEstimate.from_stored(estimate)
     classifier.n_features_in_ = check_count("n_features", fitted["n_features"], owner)
     if "offset" in fitted:
-        from nnpu.estimators.features import offset_from_json
-
         classifier._offset = offset_from_json(fitted["offset"], classifier.n_features_in_)
     calibration = fitted.get("calibration", {"slope": 1.0, "intercept": 0.0})  # once not kept
     classifier.calibration_ = _calibration(**calibration)
@@ -338,12 +334,12 @@ def restore_shared(classifier: BasePUClassifier, fitted: dict[str, Any]) -> None
     if "feature_names" in fitted:
         names = fitted["feature_names"]
         if len(names) != classifier.n_features_in_ or not all(isinstance(n, str) for n in names):
-            raise ValueError("the names of the features are not one text for each of them")
+            raise ValueError("the names of the features are not one string for each of them")
         classifier.feature_names_in_ = np.array(names, dtype=object)
 
 
 def _calibration(slope: Any, intercept: Any) -> ScoreCalibration:
-    """Return a stored calibration if its numbers can be one's."""
+    """Return a stored calibration if its numbers are valid."""
     slope = check_number("slope", check_finite("slope", slope), "calibration", low=0)
     return ScoreCalibration(slope, check_finite("intercept", intercept))
 

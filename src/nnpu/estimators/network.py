@@ -11,7 +11,7 @@ import copy
 import inspect
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -24,7 +24,7 @@ with needing("torch", extra="torch", owner="PUClassifier"):
 
 from nnpu.data.rows import SparseBatch, as_rows
 from nnpu.estimators import threshold_choice
-from nnpu.estimators.base import BasePUClassifier
+from nnpu.estimators.base import BasePUClassifier, FitData
 from nnpu.losses import get_loss
 from nnpu.models import TabularNet
 from nnpu.objective import Objective
@@ -58,7 +58,7 @@ __all__ = [
     "keep_linear",
     "needs_argument",
     "probe",
-    "watched",
+    "scale_of_moments",
     "weights_for",
 ]
 
@@ -81,8 +81,8 @@ class PUClassifier(BasePUClassifier):
     module : torch.nn.Module, callable or None, default=None
         The network, with output of shape (n,) or (n, 1). An instance is copied and trained from
         the weights it has; a callable is called, with the number of features if it needs an
-        argument. None is `nnpu.models.TabularNet`, which standardises the features itself; a
-        module of one's own gets them as they are, as float32.
+        argument. None means `nnpu.models.TabularNet`, which standardises the features itself; a
+        module of your own gets them as they are, as float32.
     risk : str or Risk, default="nnpu"
         What is minimised; see `nnpu.PULoss`.
     loss : str, Loss or callable, default="sigmoid"
@@ -97,7 +97,7 @@ class PUClassifier(BasePUClassifier):
     lr : float, default=3e-3
         Step size η.
     weight_decay : float or "auto", default="auto"
-        ℓ2 regularisation. "auto" is 2e-3; with fewer than 100 positives and no module of one's own
+        ℓ2 regularisation. "auto" is 2e-3; with fewer than 100 positives and no module of your own
         it is 0.2 / n_p, and the network keeps to its linear path.
     batch_size, epochs : int or "auto", default="auto"
         "auto" goes by the number of rows: batches of 256 (fewer where there are fewer than 1,024
@@ -113,7 +113,7 @@ class PUClassifier(BasePUClassifier):
         1 shows progress.
     training : Training or None, default=None
         Schedule, averaging, validation, early stopping, checkpoints; see
-        `nnpu.training.Training`. None is `DEFAULT_TRAINING`: a cosine schedule after a warm-up
+        `nnpu.training.Training`. None means `DEFAULT_TRAINING`: a cosine schedule after a warm-up
         of a fifth of the steps under the logistic loss. Rows set aside for validation also
         calibrate the probabilities, which near one half may then disagree with `predict`.
 
@@ -145,6 +145,9 @@ class PUClassifier(BasePUClassifier):
     >>> clf.predict([[2, 2], [-2, -2]])
     array([1., 0.])
     """
+
+    _trains_in_epochs = True
+    _traced_by_torch = True
 
     def __init__(
         self,
@@ -221,15 +224,15 @@ class PUClassifier(BasePUClassifier):
         return self.module is not None
 
     def _may_centre(self) -> bool:
-        return self.module is None  # a module of one's own gets features as they are
+        return self.module is None  # a module of your own gets features as they are
 
     def _takes_rows(self) -> bool:
         return True
 
     @plain_torch()
-    def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
-        rows = as_rows(X)
-        self.module_ = self._build(rows, int(X.shape[1]), seed)
+    def _prepare(self, data: FitData) -> None:
+        rows = as_rows(data.x)
+        self.module_ = self._build(rows, int(data.x.shape[1]), data.seed)
         probe(self.module_, rows, _OWNER)
 
     def _build(self, rows: Rows | None, n_features: int, seed: int) -> nn.Module:
@@ -253,15 +256,16 @@ class PUClassifier(BasePUClassifier):
             )
         return module.to(find_device(self.device))
 
-    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
-        """Train; a network that collapsed is trained again, and what came of it is said."""
-        sample = TrainingSample(as_rows(X), torch.from_numpy(codes))
+    def _fit_scores(self, data: FitData, work: None) -> None:
+        """Train; a network that collapsed is trained again, with a warning about the outcome."""
+        seed = data.seed
+        sample = TrainingSample(as_rows(data.x), torch.from_numpy(data.codes))
         options = self.training or DEFAULT_TRAINING
         self._train(sample, seed, self.lr, options)
         first = fault = self._fault(sample)
         for attempt in range(1, _ATTEMPTS):
             if fault:
-                self.module_ = self._build(sample.rows, int(X.shape[1]), seed + attempt)
+                self.module_ = self._build(sample.rows, int(data.x.shape[1]), seed + attempt)
                 retry = replace(options, checkpoint=None)
                 self._train(sample, seed + attempt, self.lr / 3**attempt, retry)
                 fault = self._fault(sample)
@@ -318,8 +322,22 @@ class PUClassifier(BasePUClassifier):
             warnings.warn(
                 f"The held-out rows could not calibrate the probabilities: {error}",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
+
+    def _watching(self, X: Any, s: Labels) -> Self:
+        """Measure the risk on rows that it is not fitted to, after every epoch."""
+        rows, labels = as_rows(X), torch.from_numpy(s)
+
+        def add(row: dict[str, float], module: torch.nn.Module) -> None:
+            objective = Objective(self.prior_, risk=self.risk, sampling=self.sampling)
+            risks = evaluate(objective, predict_scores(module, rows), labels)
+            row |= {f"valid_{name}": value for name, value in risks.items()}
+
+        training = self.training or DEFAULT_TRAINING
+        if training.on_epoch_end is None:
+            self.set_params(training=replace(training, on_epoch_end=add))
+        return self
 
     def _scores(self, X: Any) -> NDArray[np.float32]:
         return predict_scores(self.module_, as_rows(X)).numpy()
@@ -337,8 +355,8 @@ class PUClassifier(BasePUClassifier):
         super()._restore(tensors, fitted, module)
         if fitted["own_module"] and module is None:
             raise InputError(
-                "The model was fitted with a module of the user's own, whose code is not stored: "
-                "pass it again, nnpu.load(folder, module=...)."
+                "The model was fitted with a module of your own, whose code is not stored: pass "
+                "it again, nnpu.load(folder, module=...)."
             )
         self.module = module
         network, weights = self._empty_network(tensors)
@@ -357,7 +375,7 @@ class PUClassifier(BasePUClassifier):
         n_features = self.n_features_in_
         if self.module is not None:
             if n_features > max(_FEATURES_ON_TRUST, sum(array.size for array in arrays.values())):
-                raise InputError(f"There are not weights enough for {n_features} features.")
+                raise InputError(f"There are too few weights for {n_features} features.")
             network = self._build(None, n_features, 0)
             return network, weights_for(network.state_dict(), arrays)
         shape = arrays["standardise.mean"].shape
@@ -524,8 +542,8 @@ def collapse_message(first: str, last: str) -> str:
     """Return the warning about a fit that collapsed, and whether another training helped."""
     if not last:
         return (
-            f"The first training of the network collapsed: {first}. Another seed and a smaller "
-            "step size helped, and that network is the result."
+            f"The first training of the network collapsed: {first}. A second training with another "
+            "seed and a smaller step size worked; its network is used."
         )
     return (
         f"The network collapsed: {last}. Other seeds and smaller step sizes did not help. Do not "
@@ -558,10 +576,14 @@ def feature_scale(rows: Rows) -> tuple[Tensor, Tensor]:
     mean, square = total / len(rows)
     if not centred:
         mean = torch.zeros_like(mean)
+    return mean.float(), scale_of_moments(mean, square).float()
+
+
+def scale_of_moments(mean: Tensor, square: Tensor) -> Tensor:
+    """Return the standard deviations from the means of values and of squares; 1 for constants."""
     variance = (square - mean**2).clamp(min=0)
-    # Less than the rounding error of the two moments is no variance at all.
-    scale = torch.where(variance > 1e-12 * square, variance.sqrt(), 1.0)
-    return mean.float(), scale.float()
+    # A variance below the rounding error of the two moments counts as zero.
+    return torch.where(variance > 1e-12 * square, variance.sqrt(), 1.0)
 
 
 def _moments(batch: Tensor | SparseBatch) -> Tensor:
@@ -572,22 +594,3 @@ def _moments(batch: Tensor | SparseBatch) -> Tensor:
         return sums.index_add(1, batch.indices, torch.stack([values, values**2]))
     x = batch.double()
     return torch.stack([x.sum(dim=0), (x**2).sum(dim=0)])
-
-
-def watched(classifier: BasePUClassifier, features: Any, s: NDArray[np.int8]) -> BasePUClassifier:
-    """Let a network measure its risk on rows that it is not fitted to, after every epoch."""
-    rows, labels = as_rows(features), torch.from_numpy(s)
-
-    def add(row: dict[str, float], module: torch.nn.Module) -> None:
-        objective = Objective(
-            classifier.prior_,
-            risk=classifier.risk,
-            sampling=classifier.sampling,
-        )
-        risks = evaluate(objective, predict_scores(module, rows), labels)
-        row |= {f"valid_{name}": value for name, value in risks.items()}
-
-    training = classifier.training or DEFAULT_TRAINING
-    if training.on_epoch_end is None:
-        classifier.set_params(training=replace(training, on_epoch_end=add))
-    return classifier

@@ -174,8 +174,8 @@ def _check(model: Any, X: Any) -> None:
     for name, dtype in X.dtypes.items():
         if getattr(dtype, "kind", "O") not in "biuf":
             raise InputError(
-                f"Column {name!r} holds {dtype}; on Dask make numbers of it first, with categorize "
-                "and cat.codes for example."
+                f"Column {name!r} holds {dtype}; on Dask turn it into numbers first, with "
+                "categorize and cat.codes for example."
             )
 
 
@@ -314,7 +314,7 @@ def _free_network() -> None:
 
 
 def _watched(client: Any, trainer: Any, X: Any, s: Any, patience: float) -> Any:
-    """Train in a thread and watch the workers: LightGBM would wait for a lost one for ever."""
+    """Train in a thread and watch the workers: LightGBM would wait forever for a lost one."""
     before, workers = set(client.futures), set(client.nthreads())
     result: list[Any] = []
 

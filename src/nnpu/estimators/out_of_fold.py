@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from nnpu.data.folds import PUStratifiedKFold, equal_rows
+from nnpu.estimators.features import rows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -116,8 +117,6 @@ def out_of_fold(
     seed : int
         Decides the folds.
     """
-    from nnpu.estimators.features import rows_of
-
     ready: OutOfFold | None = getattr(classifier, "out_of_fold_", None)
     if ready is not None:
         return ready
@@ -151,8 +150,5 @@ def _without(classifier: BasePUClassifier, codes: Labels) -> BasePUClassifier:
     prior = classifier.prior_
     if classifier.sampling == "one-sample":  # the labelled share of a part may be a little larger
         prior = max(prior, min(float(np.mean(codes == 1)) + 1e-6, 1 - 1e-9))
-    known = classifier.get_params(deep=False)
-    wanted = {"prior": prior, "verbose": 0}
     part: BasePUClassifier = clone(classifier)
-    part.set_params(**{name: value for name, value in wanted.items() if name in known})
-    return part
+    return part._adapt(prior=prior, verbose=0)

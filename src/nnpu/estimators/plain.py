@@ -1,4 +1,4 @@
-"""What a plain classifier of labelled against unlabelled rows says of the same rows."""
+"""The comparison with a plain classifier of labelled against unlabelled rows."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from scipy import sparse
 
 from nnpu.estimators.out_of_fold import align
 from nnpu.prior.curve import auc
+from nnpu.ranges import Z90
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["PlainList", "compare_lists", "plain_scores"]
 
 _FIRST = 100  # rows of the lists that are compared
-_SHOWN = 10  # rows that only one list has, below which they are no kind of rows
-_Z90 = 1.6448536269514722
+_SHOWN = 10  # rows that only one list has; fewer do not show in which columns they differ
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class PlainList:
     @property
     def differs(self) -> bool:
         """Whether held-out labelled rows tell the two lists apart, beyond chance (90 %)."""
-        return abs(self.reached - self.plain_reached) > _Z90 * self.error
+        return abs(self.reached - self.plain_reached) > Z90 * self.error
 
     def lines(self, flagged: int) -> list[str]:
         """Say in plain words how the lists differ.
@@ -83,24 +83,26 @@ class PlainList:
         >>> found = PlainList(100, 62, 3, 0.55, 0.41, 0.9, 0.86, 0.03, ("age (higher)",))
         >>> for line in found.lines(140):
         ...     print(line)
-        A plain classifier that takes unlabelled rows for negatives (the same folds): both lists
-        share 62 of the first 100; those that only this list has differ by age (higher).
-        Labelled rows that would be within the first 100: 55 % here, 41 % there: better here, beyond
-        chance. The plain one calls 3 unlabelled rows positive, this model 140.
+        Compared with a plain classifier, which takes unlabelled rows for negatives (the same
+        folds): the two lists share 62 of the first 100; the rows that only this list has differ in
+        age (higher).
+        Labelled rows among the first 100: 55 % here, 41 % there: better here, beyond chance. The
+        plain classifier calls 3 unlabelled rows positive, this model 140.
         """
-        kinds = f"; those that only this list has differ by {', '.join(self.kinds)}"
+        kinds = f"; the rows that only this list has differ in {', '.join(self.kinds)}"
         both = (
-            f"A plain classifier that takes unlabelled rows for negatives ({self.fitted_to}): both "
-            f"lists share {self.shared:,} of the first {self.first:,}{kinds if self.kinds else ''}."
+            "Compared with a plain classifier, which takes unlabelled rows for negatives "
+            f"({self.fitted_to}): the two lists share {self.shared:,} of the first "
+            f"{self.first:,}{kinds if self.kinds else ''}."
         )
         how = "no difference beyond chance"
         if self.differs:
             better = "here" if self.reached > self.plain_reached else "there"
             how = f"better {better}, beyond chance"
         reached = (
-            f"Labelled rows that would be within the first {self.first:,}: "
-            f"{100 * self.reached:.0f} % here, {100 * self.plain_reached:.0f} % there: {how}. The "
-            f"plain one calls {self.flagged:,} unlabelled rows positive, this model {flagged:,}."
+            f"Labelled rows among the first {self.first:,}: {100 * self.reached:.0f} % here, "
+            f"{100 * self.plain_reached:.0f} % there: {how}. The plain classifier calls "
+            f"{self.flagged:,} unlabelled rows positive, this model {flagged:,}."
         )
         return [both, reached]
 

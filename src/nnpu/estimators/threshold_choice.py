@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 #: Scores are single precision: equal rows of two batches may differ by this much of their size.
-_ROUNDING = 1e-6
+_ROUNDING = 1e-6  # of the largest score: scores closer than that differ by float32's rounding
 
 Classifier = TypeVar("Classifier", bound="BasePUClassifier")
 
@@ -51,7 +51,7 @@ def calibration(
     """Return the calibration that held-out scores and their PU labels give."""
     _check_both(codes, "calibrate")
     if np.ptp(scores) <= _ROUNDING * np.abs(scores).max():
-        raise InputError("calibrate: all scores are equal, so that no slope can be found.")
+        raise InputError("calibrate: all scores are equal; no slope can be found.")
     if not classifier._unlabelled_is_negative():
         return fit_calibration(*_split(classifier, scores, codes), **_setting(classifier))
     # Every row has its true label: with all rows as the population and their own share of
@@ -74,8 +74,8 @@ def threshold(
     _check_both(codes, owner)
     if sum(value is not None for value in (at, precision, recall)) != 1:
         raise ParameterError(
-            f"The 'at', 'precision' and 'recall' parameters of {owner} must be exactly one given. "
-            f"Got {shown(at)}, {shown(precision)} and {shown(recall)} instead."
+            f"Pass exactly one of the 'at', 'precision' and 'recall' parameters of {owner}. Got "
+            f"{shown(at)}, {shown(precision)} and {shown(recall)} instead."
         )
     if classifier._unlabelled_is_negative():
         raise InputError(
@@ -122,8 +122,8 @@ def shifted(classifier: Classifier, new_prior: float) -> Classifier:
     slope = moved.calibration_.slope
     if slope == 0:
         raise InputError(
-            "The calibrated probability does not depend on the score, so that no cut can follow "
-            "the prior: the scores mislead, or too few rows were held out."
+            "The calibrated probability does not depend on the score, and no cut can follow the "
+            "prior: the scores mislead, or too few rows were held out."
         )
     step = moved.calibration_.intercept - classifier.calibration_.intercept
     moved.threshold_ = classifier.threshold_ - step / slope
@@ -157,8 +157,8 @@ def _half(fitted: ScoreCalibration) -> float:
     """The score whose probability is one half."""
     if fitted.slope == 0:
         raise InputError(
-            "The calibrated probability does not depend on the score, so that no cut is at one "
-            "half: the scores mislead, or too few rows were held out."
+            "The calibrated probability does not depend on the score, and no cut is at one half: "
+            "the scores mislead, or too few rows were held out."
         )
     return -fitted.intercept / fitted.slope
 

@@ -5,14 +5,16 @@ The score of a row can be divided among the comparisons on its way through the t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from nnpu.boosting import PUObjective, check_boosted_loss
-from nnpu.estimators.base import BasePUClassifier
+from nnpu.estimators.base import BasePUClassifier, FitData
 from nnpu.estimators.forest import Forest, stored_forest
+from nnpu.estimators.on_dask import fit_on_dask
 from nnpu.estimators.threads import count_jobs
 from nnpu.extras import need_lightgbm
 from nnpu.parameters import InputError, check_count, check_number
@@ -22,7 +24,6 @@ from nnpu.storage import check_history
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nnpu.estimators.labels import Labels
     from nnpu.risk_kinds import Risk
 
 __all__ = [
@@ -68,7 +69,7 @@ class BoostedPU(BasePUClassifier):
     colsample_bytree : float, default=1.0
         Share of the features that a tree may use.
     n_jobs : int or None, default=None
-        Threads; None is one for each processor that is free. Results do not depend on it.
+        Threads; None means one for each processor that is free. Results do not depend on it.
     random_state : int, RandomState or None, default=None
         Draws the features of each tree, and the folds in which the prior is estimated. The same
         seed on the same machine gives the same bits.
@@ -149,8 +150,6 @@ class BoostedPU(BasePUClassifier):
             see `nnpu.estimators.on_dask.fit_on_dask`.
         """
         if type(X).__module__.startswith("dask."):
-            from nnpu.estimators.on_dask import fit_on_dask
-
             return fit_on_dask(self, X, y)
         return super().fit(X, y, groups=groups)
 
@@ -191,16 +190,17 @@ class BoostedPU(BasePUClassifier):
     def _allows_missing(self) -> bool:
         return True
 
-    def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
+    def _prepare(self, data: FitData) -> None:
         need_lightgbm(_OWNER)
 
-    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any, Any]:
-        return super()._prior_samples(_with_medians(X), codes, seed)
+    def _prior_samples(self, data: FitData, work: None) -> tuple[Any, Any, Any]:
+        return super()._prior_samples(replace(data, x=_with_medians(data.x)), work)
 
-    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
+    def _fit_scores(self, data: FitData, work: None) -> None:
         lightgbm = need_lightgbm(_OWNER)
+        X, codes = data.x, data.codes
         objective = self._objective(self.prior_)
-        options = self._options(seed)
+        options = self._options(data.seed)
         rows = lightgbm.Dataset(
             sp.csr_matrix(X) if sp.issparse(X) else X,  # it knows no sparse arrays
             label=codes,

@@ -16,14 +16,13 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from nnpu.data.folds import PUStratifiedKFold
-from nnpu.estimators.base import BasePUClassifier
+from nnpu.data.folds import PUStratifiedKFold, equal_rows
+from nnpu.estimators.base import BasePUClassifier, FitData
 from nnpu.parameters import InputError, ParameterError, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nnpu.estimators.labels import Labels
 
 __all__ = ["PUWrapper"]
 
@@ -134,7 +133,8 @@ class PUWrapper(BasePUClassifier):
             return ""  # they are unlabelled rows of the one sample like others
         return "PUWrapper; PUClassifier(risk='nnpnu') uses them."
 
-    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
+    def _fit_scores(self, data: FitData, work: None) -> None:
+        X, codes = data.x, data.codes
         if self.sampling == "two-sample" and self._known_negatives:
             X, codes = _safe_indexing(X, np.flatnonzero(codes >= 0)), codes[codes >= 0]
         labels = (codes == 1).astype(np.int64)
@@ -157,18 +157,20 @@ class PUWrapper(BasePUClassifier):
         scores = below - np.log(-np.expm1(below)) + np.maximum(log_posterior - highest, 0)
         return np.asarray(scores, dtype=np.float32)
 
-    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any, None]:
+    def _prior_samples(self, data: FitData, work: None) -> tuple[Any, Any, None]:
         """Out-of-fold probabilities of the estimator, on rows of whatever kind it takes."""
-        used = np.flatnonzero(codes >= 0)
-        X, labels = _safe_indexing(X, used), codes[used].astype(np.int64)
-        groups = _equal_rows(X) if self._groups is None else self._groups[used]
+        used = np.flatnonzero(data.codes >= 0)
+        X, labels = _safe_indexing(data.x, used), data.codes[used].astype(np.int64)
+        groups = equal_rows(X) if data.groups is None else data.groups[used]
         n_groups = len(labels) if groups is None else np.unique(groups).size
         n_folds = min(5, int(labels.sum()), int((1 - labels).sum()), n_groups)
         if n_folds < 2:
-            raise InputError("To estimate the prior takes two labelled and two unlabelled rows.")
-        folds = list(PUStratifiedKFold(n_folds, random_state=seed).split(X, labels, groups))
+            raise InputError(
+                "Estimating the prior needs at least two labelled and two unlabelled rows."
+            )
+        folds = list(PUStratifiedKFold(n_folds, random_state=data.seed).split(X, labels, groups))
         if any(np.unique(labels[train]).size < 2 for train, _ in folds):
-            raise InputError("To estimate the prior takes different rows, labelled and unlabelled.")
+            raise InputError("Estimating the prior needs labelled and unlabelled rows that differ.")
         sigma = cross_val_predict(self.estimator, X, labels, cv=folds, method="predict_proba")[:, 1]
         return sigma[labels == 1], sigma[labels == 0], None
 
@@ -190,26 +192,6 @@ def _with_rows(X: Any) -> Any:
     if sp.issparse(X):
         return X.tocsr()
     return X if isinstance(X, list | tuple) or hasattr(X, "shape") else np.asarray(X)
-
-
-def _equal_rows(X: Any) -> NDArray[np.intp] | None:
-    """Return a number for each row, equal for equal rows; None if all rows differ or none do.
-
-    A positive that is also a row of U must not be recognised out of fold.
-    """
-    if sp.issparse(X):
-        spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-        keys = [X.indices[i:j].tobytes() + X.data[i:j].tobytes() for i, j in spans]
-    else:
-        rows = X.to_numpy() if hasattr(X, "to_numpy") else X
-        plain = isinstance(rows, np.ndarray) and rows.dtype != object
-        keys = [row.tobytes() if plain else tuple(row) for row in rows]
-    numbers: dict[Any, int] = {}
-    try:
-        groups = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
-    except TypeError:  # cells that cannot be compared, about which the estimator will complain
-        return None
-    return None if len(numbers) in (1, len(keys)) else groups
 
 
 def _is_list(X: Any) -> bool:

@@ -109,7 +109,10 @@ def pu_sample(
     if not np.isin(s, (1, 0, -1)).all():
         raise InputError(f"{owner}: s must be 1 (labelled), 0 (unlabelled) or -1 (known negative).")
     if binary and not np.isin(values, (0, 1)).all():
-        raise InputError(f"{owner}: predictions must be 1 (positive) or 0; give scores a cut.")
+        raise InputError(
+            f"{owner}: predictions must be 1 (positive) or 0; compare scores with a threshold "
+            "first."
+        )
     of_p = (s == 1) & (weights > 0)
     of_u = (s == 0) & (weights > 0)
     if not of_p.any() or not of_u.any():
@@ -506,8 +509,8 @@ def propensity_weights(s: Any, chance: Any) -> tuple[NDArray[np.float64], NDArra
         raise InputError("s must be 1 (labelled) or 0 for each row.")
     if not np.all((e > 0) & (e <= 1)):
         raise InputError(
-            "The propensities in chance must be in the range (0, 1]: a positive without a chance "
-            "of a label is not represented by any other."
+            "The propensities in chance must be in the range (0, 1]: no labelled row stands for a "
+            "positive that can never be labelled."
         )
     positive = labelled / e
     return positive, 1 - positive

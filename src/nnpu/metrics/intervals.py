@@ -11,6 +11,7 @@ from scipy.stats import norm
 from nnpu.metrics.estimates import ESTIMATES, METRICS, pu_sample
 from nnpu.parameters import ParameterError, check_choice, check_number, shown
 from nnpu.prior.estimate import PriorEstimate
+from nnpu.ranges import Z90
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["contradiction", "interval"]
 
-_Z90 = float(norm.ppf(0.95))  # the interval of an estimated prior is a 90 % one
 _WORDS = {
     "pu_zero_one_risk": "an error",
     "pu_accuracy": "an accuracy",
@@ -76,7 +76,7 @@ def interval(
     margin = z * math.sqrt(variance)
     low, high = value - margin, value + margin
     if isinstance(prior, PriorEstimate) and math.isfinite(value):
-        for end, variance in _at_ends(sample, prior, z / _Z90, chosen.estimate):
+        for end, variance in _at_ends(sample, prior, z / Z90, chosen.estimate):
             reach = math.hypot(end - value, z * math.sqrt(variance))
             low, high = (
                 (min(low, value - reach), high) if end < value else (low, max(high, value + reach))

@@ -6,11 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import norm
 
 from nnpu.metrics.estimates import FORMULAS, of_shares, pu_precision, pu_sample, with_errors
 from nnpu.metrics.intervals import interval
 from nnpu.parameters import check_prior, check_sampling
+from nnpu.ranges import Z90
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -27,7 +27,6 @@ __all__ = [
 
 _COLUMNS = {"precision": "pu_precision", "recall": "pu_recall", "f1": "pu_f1"}
 _TAIL = 0.005  # of the rows at each end: the outermost bins hold what lies beyond, too
-_Z90 = float(norm.ppf(0.95))  # two of them make a 90 % interval
 
 
 def threshold_table(
@@ -78,7 +77,7 @@ def _above(scores: NDArray[np.float64], cuts: NDArray[np.float64]) -> NDArray[np
 def _row(cut: float, above_p: int, above_q: int, sample: ScoredSample) -> dict[str, float]:
     n_p, n_q = sample.values_p.size, sample.values_q.size
     found = with_errors(above_p / n_p, above_q / n_q, sample)
-    margin = _Z90 * math.sqrt(found.variance_q) * n_q
+    margin = Z90 * math.sqrt(found.variance_q) * n_q
     row = {
         "threshold": float(cut),
         "flagged": int(above_q),
@@ -87,7 +86,7 @@ def _row(cut: float, above_p: int, above_q: int, sample: ScoredSample) -> dict[s
     }
     for column, name in _COLUMNS.items():
         value, variance = of_shares(found, sample.prior, FORMULAS[name])
-        margin = _Z90 * math.sqrt(variance)
+        margin = Z90 * math.sqrt(variance)
         row |= {column: value, f"{column}_low": value - margin, f"{column}_high": value + margin}
     return row
 

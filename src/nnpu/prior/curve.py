@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import mannwhitneyu, norm, rankdata
+from scipy.stats import mannwhitneyu, rankdata
 
 from nnpu.parameters import ParameterError, shown
+from nnpu.ranges import Z90
 
 __all__ = [
     "MOST_ROWS",
@@ -80,9 +81,6 @@ def seed_of(random_state: Any) -> int:
 
 
 FloatArray = NDArray[np.float64]
-
-#: The upper 5 % point of the normal law: two of them make a 90 % interval.
-Z90 = float(norm.ppf(0.95))
 
 #: The share of P, from the top, in which pure positives are looked for.
 TOP = 0.15

@@ -1,4 +1,4 @@
-"""`estimate_prior`: one interface to every method, and what may be believed of the answer.
+"""`estimate_prior`: one interface to every method, and how far to trust the answer.
 
 `PriorEstimate` holds the share, its interval, what was assumed, and how it is stored.
 """
@@ -23,7 +23,6 @@ from nnpu.parameters import (
     shown,
 )
 from nnpu.prior.curve import (
-    Z90,
     FloatArray,
     auc,
     check_random_state,
@@ -34,6 +33,8 @@ from nnpu.prior.curve import (
 )
 from nnpu.prior.methods import METHODS, Limits, best_bin, best_bin_interval
 from nnpu.prior.mixture import CLOSE, FAR, Law
+from nnpu.prior.scores import scores_and_law
+from nnpu.ranges import Z90
 from nnpu.terminal import how_many
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class PriorEstimate:
         return {name: getattr(self, name) for name in _STORED}
 
     def within(self, low: float, high: float) -> PriorEstimate:
-        """Return the estimate inside of hard limits that somebody knows.
+        """Return the estimate, kept within hard limits that are known.
 
         Examples
         --------
@@ -158,7 +159,7 @@ MOST = 3.0
 APART, FEWEST = 0.99, 10
 
 _KNOW = (
-    "A prior that you know, or a review of some unlabelled rows, is worth more than this estimate."
+    "A share that you know, or a review of some unlabelled rows, is worth more than this estimate."
 )
 
 
@@ -179,12 +180,15 @@ def doubt(found: Evidence) -> str:
     """Return why the estimate may be wrong by more than its interval says, or nothing."""
     p_value = mannwhitneyu(found.scores_p, found.scores_u, alternative="greater").pvalue
     if not p_value < 0.001:  # NaN if all scores are equal
-        return "The scores do not tell P from U: the prior may be anything up to 1."
+        return (
+            "The scores do not separate labelled from unlabelled rows: the share may be anything "
+            "up to 1."
+        )
     if auc(found.scores_p, found.scores_u) > APART or found.share * found.scores_u.size < FEWEST:
         return (
-            "Hardly any unlabelled row looks like a labelled one: U has next to no positives, or a "
-            "column gives the label away (an id, a date, a note written when the label was given). "
-            "Remove such a column and estimate again."
+            "Hardly any unlabelled row looks like a labelled one: almost none of them is "
+            "positive, or a column gives the label away (an id, a date, a note written when the "
+            "label was given). Remove such a column and estimate again."
         )
     contradicted = found.method == "auto" and not found.low <= found.share <= found.high
     if contradicted or _thins_out(found.scores_p, found.scores_u, found.low):
@@ -196,10 +200,7 @@ def doubt(found: Evidence) -> str:
     if found.method == "auto":
         return ""
     if not find_plateau(found.scores_p, found.scores_u).flat:
-        return (
-            "The share of U relative to P still falls at the top scores: there is no plateau of "
-            "pure positives, and the prior may be much lower."
-        )
+        return "Even among the highest scores some rows look negative: the share may be much lower."
     if not found.bound[0] <= found.share <= found.bound[1]:
         return "It contradicts the ratio q_u / q_p at the top scores: see method='bbe'."
     return ""
@@ -229,23 +230,23 @@ def message(
     doubts: str,
 ) -> str:
     """Return the estimate, what was assumed and what would change the answer."""
-    where = "U" if sampling == "two-sample" else "P and U together"
-    found = f"Share of positives in {where}: {value:.3f} (90 % interval {low:.3f} to {high:.3f})."
+    where = "the unlabelled rows" if sampling == "two-sample" else "all rows"
+    found = f"Share of positives among {where}: {value:.3f} (90 % range {low:.3f} to {high:.3f})."
     if doubts:
         found += f" Not identified. {doubts}"
     if method != "auto":
         return (
-            f"{found} It is an upper bound: the share if no negative looked like a positive, which "
-            f"such data cannot show. {_KNOW}"
+            f"{found} This is an upper bound: the share if no negative looked like a positive, "
+            f"which these data cannot show. {_KNOW}"
         )
-    few = "" if sampling == "two-sample" else ", rather to few of them than to most"
+    few = "" if sampling == "two-sample" else ", that most positives are unlabelled"
     return (
-        f"{found} Assumed: labels were given at random among the positives{few}, and the scores of "
-        "the negatives are spread like a bell next to those of the positives, which they "
-        f"{'hardly overlap, as in text and images' if apart else 'may overlap'}. "
-        f"If no negative looked like a positive, the share would be {upper_bound:.3f}, which is an "
-        "upper bound. If clear cases were labelled more often than others, the true share is "
-        f"larger than estimated. {_KNOW}"
+        f"{found} This assumes that labels were given at random among the positives{few}, and that "
+        "the scores of negatives are bell-shaped and "
+        f"{'hardly overlap' if apart else 'may overlap'} those of "
+        f"positives{', as in text and images' if apart else ''}. If no negative looked like a "
+        f"positive, the share would be {upper_bound:.3f}, which is an upper bound. If clear cases "
+        f"were labelled more often than others, the true share is larger than estimated. {_KNOW}"
     )
 
 
@@ -273,8 +274,8 @@ def estimate_prior(
         fitted to these rows. Of more than 20,000 rows in a sample, 20,000 drawn at random are
         used.
     method : str, default="auto"
-        "auto" expects negatives that look like positives: U is P plus negatives whose scores are
-        spread like a bell; fewer are expected to in text and images. The others estimate the
+        "auto" expects negatives that look like positives: U is P plus negatives whose scores
+        are bell-shaped; in text and images fewer of them are expected to. The others estimate the
         largest mixture proportion, which is the share if no negative looks like a positive, and an
         upper bound if some do: "bbe" (best bin estimation, Garg et al., 2021), "dedpul" (Ivanov,
         2020), "elkan_noto" (2008), "km" (KM2, Ramaswamy et al., 2016) and "pen_l1" (du Plessis et
@@ -335,13 +336,13 @@ def estimate_prior(
     low, high = min(low, share), max(high, share)
     if not doubts and high - low > WIDEST:
         doubts = (
-            f"The interval is wider than {WIDEST}: more labelled rows, or columns that tell "
-            "positives from negatives better, are needed."
+            f"The range is wider than {WIDEST}: more labelled rows, or columns that tell positives "
+            "from negatives better, are needed."
         )
     hidden = [(end * (n_p + n_u) - n_p) / n_u if labelled else end for end in (low, high)]
     if not doubts and hidden[1] > MOST * max(hidden[0], 0.0):
         doubts = (
-            f"The ends of the interval differ by more than a factor of {MOST:.0f} among the "
+            f"The ends of the range differ by more than a factor of {MOST:.0f} among the "
             "unlabelled rows: there are too few labelled rows, or positives are too rare."
         )
     said = message(
@@ -387,8 +388,6 @@ def _scores_of(
         scores_p, scores_u = _as_scores(x_p, "x_p"), _as_scores(x_u, "x_u")
         scores_p, scores_u = (some_rows(x, random_state)[0] for x in (scores_p, scores_u))
     else:
-        from nnpu.prior.scores import scores_and_law
-
         scores_p, scores_u, law = scores_and_law(x_p, x_u, model, random_state, groups)
     if np.ptp(np.concatenate([scores_p, scores_u])) < _LEAST:
         raise InputError(

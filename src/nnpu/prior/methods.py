@@ -405,7 +405,7 @@ def bootstrap(
 
 
 def _on_ranks(function: Estimator) -> Estimator:
-    """Give a method for features one: the rank of the score, whatever the model's scale."""
+    """Use the rank of the score as the only feature, whatever the model's scale."""
 
     def estimate(p: FloatArray, u: FloatArray, rng: np.random.Generator) -> float:
         ranks = rankdata(np.concatenate([p, u]))[:, None]

@@ -218,8 +218,8 @@ def _message(pvalue: float, low: float, columns: tuple[Any, ...], prior: Any) ->
             said += f" These rows differ from others in: {', '.join(map(str, columns))}."
     else:
         said += (
-            " Nothing contradicts random labelling. That does not prove it: labels that favour "
-            "unclear cases cannot be seen without a review of unlabelled rows."
+            " No evidence against random labelling. That does not prove it: only a review of "
+            "unlabelled rows shows whether labels favour unclear cases."
         )
     if isinstance(prior, PriorEstimate):
         said += (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from nnpu.data.folds import PUStratifiedKFold
+from nnpu.data.folds import PUStratifiedKFold, equal_rows
 from nnpu.data.vectors import as_array
 from nnpu.parameters import InputError, ParameterError, shown
 from nnpu.prior.curve import auc, seed_of, some_rows
@@ -111,7 +111,7 @@ def scores_and_law(
     x_u, groups_u = some_rows(as_array(x_u), seed, groups_u, "x_u")
     x, s = _stack(as_features(x_p, "x_p"), as_features(x_u, "x_u"))
     n_p = int(s.sum())
-    together = _equal_rows(x, n_p) if groups is None else np.concatenate([groups_p, groups_u])
+    together = _copies(x, n_p) if groups is None else np.concatenate([groups_p, groups_u])
     n_different = s.size if together is None else np.unique(together).size
     if n_different < 2:
         raise InputError("All rows are equal, or in one group: they tell nothing about the prior.")
@@ -295,7 +295,7 @@ def as_features(x: Any, name: str) -> Any:
         raise InputError(str(error).splitlines()[0]) from error
     values = features.data if sp.issparse(features) else features
     if np.fmax.reduce(np.abs(values), axis=None, initial=0) > np.finfo(np.float32).max:
-        raise InputError(f"{name} holds values too large for float32; divide them by a number.")
+        raise InputError(f"{name} holds values too large for float32; scale them down.")
     return features
 
 
@@ -312,27 +312,17 @@ def _stack(x_p: Any, x_u: Any) -> tuple[Any, NDArray[np.int64]]:
     return np.concatenate([x_p, x_u]), s
 
 
-def _equal_rows(x: Any, n_p: int) -> NDArray[np.intp] | None:
+def _copies(x: Any, n_p: int) -> NDArray[np.intp] | None:
     """Return a number for each row, equal for equal rows; None if there are no copies.
 
     A row of P that is also a row of U is a copy where the rows of U differ. Where they do not, in
     a table of a few categories, equal rows are different people.
     """
-    if sp.issparse(x):
-        x = x.copy()
-        x.sum_duplicates()
-        rows = [
-            x.indices[start:stop].tobytes() + x.data[start:stop].tobytes()
-            for start, stop in zip(x.indptr[:-1], x.indptr[1:], strict=True)
-        ]
-    else:
-        rows = [row.tobytes() for row in np.ascontiguousarray(x)]
-    numbers: dict[bytes, int] = {}
-    groups = np.array([numbers.setdefault(row, len(numbers)) for row in rows], dtype=np.intp)
-    different = np.unique(groups[n_p:]).size / (groups.size - n_p)
-    if len(numbers) == 1:
+    groups = equal_rows(x)
+    if groups is None or not groups.any():  # all rows differ, or none do
         return groups
-    return groups if different >= DIFFERENT and len(numbers) < len(rows) else None
+    different = np.unique(groups[n_p:]).size / (groups.size - n_p)
+    return groups if different >= DIFFERENT else None
 
 
 def _fit(model: Any, x: Any, s: NDArray[np.int64]) -> Any:

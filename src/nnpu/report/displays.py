@@ -16,6 +16,7 @@ from nnpu.extras import need
 from nnpu.files import atomic_path
 from nnpu.metrics import reliability_table, score_table, threshold_grid, threshold_table
 from nnpu.parameters import InputError, ParameterError, check_count
+from nnpu.prior import estimate_prior
 from nnpu.report.panels import (
     COLOURS,
     calibration_panel,
@@ -522,8 +523,6 @@ class PriorDisplay(_Display):
         ax, plot
             As in `ThresholdDisplay.from_predictions`.
         """
-        from nnpu.prior import estimate_prior
-
         codes, values = np.asarray(s), np.asarray(scores, dtype=np.float64)
         x_p, x_u = values[codes == 1], values[codes == 0]
         estimate = estimate_prior(x_p, x_u, sampling=sampling, random_state=random_state)

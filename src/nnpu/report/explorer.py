@@ -121,7 +121,7 @@ def _panel(rows: Rows) -> Panel:
     """The metrics against the slider's steps, with the scores written below."""
     marks = [round(part * (len(rows) - 1) / 4) for part in range(5)]
     return Panel(
-        "What each threshold does, with 90 % intervals",
+        "What each threshold does, with 90 % ranges",
         "threshold (score; spaced by rows, not by score)",
         "estimate",
         metric_curves(rows, range(len(rows))),

@@ -297,7 +297,7 @@ _SYMBOLS = {
 
 
 def _plain_math(text: str) -> str:
-    r"""Write the mathematical text of a picture without marks, for a page that has no such thing.
+    r"""Write the mathematical text of a picture without its markup, for a page.
 
     >>> _plain_math(r"at $|\widetilde{R}_{pu} - R|$ and $\propto 2\pi/\sqrt{n_p}$")
     'at |R̃_pu - R| and ∝ 2π/√n_p'

@@ -125,7 +125,7 @@ def model_page(
     found: Evaluation | None,
     *,
     title: str,
-    lead: str = "What the model learned, and how far it can be trusted.",
+    lead: str = "What the model learned, and how far to trust it.",
     learned: str = "",
     facts: Mapping[str, str | tuple[str, str]] | None = None,
     columns: Sequence[ColumnFate] = (),
@@ -188,15 +188,14 @@ def model_page(
     if found is not None and not leaks:
         sizes = list_sizes(found.hidden)
         sections.append(hidden_section(found.hidden, sizes, audited=found.audited))
-        compared: list[str] = found.plain_lines()
-        if compared:
-            sections.append(plain_section(compared))
     if drift:
         sections.append(drift_section(drift))
     if found is not None:
         sections += _listed(classifier, found, c, why)
     if importance:
         sections.append(importance_section(importance))
+    if found is not None and not leaks and (beside := found.plain_lines()):
+        sections.append(plain_section(beside))
     sections += _compared(classifier)
     if found is None:
         sections.append(_prior(classifier, prior_counts))

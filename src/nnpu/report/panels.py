@@ -150,7 +150,7 @@ def metric_curves(rows: Rows, x: ArrayLike) -> list[Curve]:
 
 
 def no_row_flagged(row: Mapping[str, float]) -> bool:
-    """Return whether a threshold flags nothing, so that there is no precision."""
+    """Return whether a threshold flags nothing, which leaves precision undefined."""
     return row["flagged"] == 0 and row["recall"] == 0
 
 
@@ -174,7 +174,7 @@ def threshold_panel(rows: Rows, threshold: float | None = None) -> Panel:
     return Panel(
         "What each threshold does",
         "threshold (score)",
-        "estimate, with its 90 % interval",
+        "estimate, with its 90 % range",
         [*metric_curves(rows, [row["threshold"] for row in rows]), *_marked(threshold, 1.0)],
         y_range=(0.0, 1.02),
     )
@@ -247,7 +247,7 @@ def calibration_panel(rows: Rows) -> Panel:
         np.clip([row[name] for row in seen], 0, 1) for name in ("share", "share_low", "share_high")
     )
     points = Curve(
-        "a tenth of the rows, with its 90 % interval",
+        "a tenth of the rows, with its 90 % range",
         [row["probability"] for row in seen],
         share,
         [share - low, high - share],
@@ -294,7 +294,7 @@ def prior_panel(estimate: PriorEstimate, n_p: int, n_u: int) -> Panel:
         "q_u / q_p",
         [
             Curve("q_u / q_p", x[shown], y[shown]),
-            Curve("estimate, with its 90 % interval", [0, 1], [value, value], colour="green"),
+            Curve("estimate, with its 90 % range", [0, 1], [value, value], colour="green"),
             Curve("", [0, 1], [middle, middle], [half, half], colour="green", style="band"),
         ],
         y_range=(0.0, 1.05),

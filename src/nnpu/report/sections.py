@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.estimators.evaluation import Evaluation, RankedRow, Ranking
-    from nnpu.hidden import Estimate, Hidden
+    from nnpu.hidden import Hidden
+    from nnpu.ranges import Estimate
     from nnpu.report.verdict import Verdict
     from nnpu.review import Audit
 
@@ -249,7 +250,7 @@ def importance_section(
     rows: Sequence[tuple[str, float, float, float]],
     meaning: str = (
         "How far the ROC AUC falls if a column is shuffled, in points of 100 (chance is 50), with "
-        "a 90 % interval."
+        "a 90 % range."
     ),
 ) -> Section:
     """Return which columns matter.
@@ -331,7 +332,7 @@ def metrics_section(
         if math.isnan(value):
             cells = ["–", "no row is predicted positive"]
         lines.append((name, meaning, cells if known else cells[::-1]))
-    head = ["Estimate", "90 % interval"] if known else ["Range", "At the best guess"]
+    head = ["Estimate", "90 % range"] if known else ["Range", "At the best guess"]
     body = fill("metrics.html", head=["Metric", *head], rows=lines, remarks=remarks)
     return Section("metrics", "All rows, if labels were given at random", body)
 
@@ -358,7 +359,7 @@ def scores_section(rows: Sequence[Mapping[str, float]]) -> Section:
 def prior_section(
     message: str, panel: Panel | None = None, scenarios: Markup | None = None
 ) -> Section:
-    """Return what is known about the prior, and what hangs on it.
+    """Return what is known about the prior, and what depends on it.
 
     Parameters
     ----------
@@ -399,7 +400,7 @@ def calibration_section(
 
 
 def labels_section(message: str, suspects: Sequence[str] = ()) -> Section:
-    """Return what is known of who was labelled.
+    """Return what is known about who was labelled.
 
     Parameters
     ----------
@@ -516,8 +517,8 @@ def review_section(
 
     Examples
     --------
-    >>> from nnpu.review import Audit, Estimate
-    >>> found = Audit(*[Estimate(0.5, 0.4, 0.6, 100)] * 4, None, 0.5, 100, 0)
+    >>> from nnpu.review import Audit, AuditedEstimate
+    >>> found = Audit(*[AuditedEstimate(0.5, 0.4, 0.6, 100)] * 4, None, 0.5, 100, 0)
     >>> review_section(found, [found], {"prior": 0.7}, []).title
     'What a person said'
     """
@@ -562,5 +563,5 @@ def _answers_panel(curve: Sequence[Audit]) -> Panel:
         ]
         there = ~np.isnan(y)  # no row is flagged beyond the highest probability
         lines.append(Curve(name, x[there], y[there], np.array(ends)[:, there], colour))
-    title = "What each threshold does, from the answers, with 90 % intervals"
+    title = "What each threshold does, from the answers, with 90 % ranges"
     return Panel(title, "threshold (probability)", "estimate", lines, y_range=(0.0, 1.02))

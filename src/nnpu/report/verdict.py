@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 __all__ = ["Verdict", "verdict"]
 
 _NOT_JUDGED = "Nothing is known about its quality: no rows could be used to judge it."
-_ANSWERS, _LIST = 30, 200  # a short review, and the list that it is of
-_FEW = 10  # flagged rows below which the list is the answer
-_HALF = 15  # percentage points by which its answer is known, either way
+_ANSWERS, _LIST = 30, 200  # answers of a short review, and the rows that they are drawn from
+_FEW = 10  # flagged rows; with fewer the advice is to work down the list
+_HALF = 15  # percentage points, at most: 1.645 √(0.25 / 30), half a 90 % range of a share
 
 
 class Verdict(NamedTuple):
@@ -70,9 +70,8 @@ def verdict(
     if leaks:
         names = ", ".join(repr(name) for name in leaks)
         quality = (
-            f"That cannot be told: {names} alone nearly separates labelled from unlabelled rows. "
-            "Such a column often holds the label in other words, and all figures below are then "
-            "too good."
+            f"Unknown: {names} alone nearly separates labelled from unlabelled rows. Such a column "
+            "often holds the label in other words, and all figures below are then too good."
         )
         advice = (
             f"Exclude it (--drop {leaks[0]}) and fit again, unless new rows will have it just as "
@@ -103,7 +102,7 @@ def _quality(found: Evaluation) -> str:
 
 
 def _list_size(found: Evaluation) -> int:
-    """Return the length of the list to speak of: 100 rows, or half of those that there are."""
+    """Return the length of the list to speak of: 100 rows, or half of all."""
     return max(min(100, found.hidden.rows // 2), 1)
 
 
@@ -157,11 +156,10 @@ def _warning(found: Evaluation, commands: bool) -> str:
     known = f"The share of positives among the unlabelled rows is not known: {low} to {high}. "
     if not commands:
         return known + (
-            "To narrow it, give the share of positives if you know it (prior, a range will do), or "
-            "have a person answer some rows that were drawn at random (nnpu.review)."
+            "To narrow it, give the share if you know it, or a range (prior), or have a person "
+            "answer some rows that were drawn at random (nnpu.review)."
         )
     return known + (
-        "To narrow it, give the share of positives if you know it (--prior, a range will do), or "
-        "the share of them that is labelled (--labelled), or have a person answer some rows "
-        "(nnpu review)."
+        "To narrow it, give the share if you know it, or a range (--prior), or the share of the "
+        "positives that is labelled (--labelled), or have a person answer some rows (nnpu review)."
     )

@@ -7,7 +7,7 @@ reads them back. `ListReview` works down a list: every answer teaches, `left` an
 when to stop.
 """
 
-from nnpu.review.audits import Audit, Estimate, audit, curves
+from nnpu.review.audits import Audit, AuditedEstimate, audit, curves
 from nnpu.review.draws import PURPOSES, Draw, draw, list_count
 from nnpu.review.learning import (
     Cut,
@@ -24,10 +24,13 @@ from nnpu.review.sheets import Agreement, agreement
 from nnpu.review.stopping import Certificate, Looks, certificate, left
 from nnpu.review.worklist import ListReview, load
 
+Estimate = AuditedEstimate  # its name before
+
 __all__ = [
     "PURPOSES",
     "Agreement",
     "Audit",
+    "AuditedEstimate",
     "Certificate",
     "Cut",
     "Draw",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from nnpu.parameters import check_choice, check_count, check_number
+from nnpu.ranges import Estimate
 from nnpu.review.totals import Answered, Fill, Mask, Total, collect
 
 if TYPE_CHECKING:
@@ -17,22 +18,21 @@ if TYPE_CHECKING:
 
     from nnpu.review.draws import Draw, FloatArray
 
-__all__ = ["FIGURES", "Audit", "Estimate", "audit", "audit_answered", "curves"]
+__all__ = ["FIGURES", "Audit", "AuditedEstimate", "audit", "audit_answered", "curves"]
 
 FIGURES = ("prior", "precision", "recall", "accuracy")
 _FEW = 5  # drawn rows that a figure needs for an interval of the usual kind
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A figure with its 90 % interval.
+class AuditedEstimate(Estimate):
+    """A figure with its 90 % interval, and the answers that carry it.
+
+    The interval holds for draws with these chances, whatever the model is.
 
     Attributes
     ----------
-    value : float
-        The estimate; NaN for a precision where no row is flagged.
-    low, high : float
-        The interval. It holds for draws with these chances, whatever the model is.
+    value, low, high : float
+        As in `nnpu.ranges.Estimate`.
     rows : int
         The drawn rows that carry the figure: all for prior and accuracy, the flagged ones for
         precision, those answered yes for recall.
@@ -40,19 +40,19 @@ class Estimate:
         Whether fewer than five rows carry it; the interval is then wider than 90 % asks for.
     """
 
-    value: float
-    low: float
-    high: float
-    rows: int = 0
-    conservative: bool = False
+    rows: int
+    conservative: bool
 
-    @property
-    def width(self) -> float:
-        """High minus low."""
-        return self.high - self.low
+    def __new__(  # noqa: D102
+        cls, value: float, low: float, high: float, rows: int = 0, conservative: bool = False
+    ) -> Self:
+        made = super().__new__(cls, value, low, high)
+        made.rows, made.conservative = rows, conservative
+        return made
 
-    def __str__(self) -> str:
-        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+    def to_json(self) -> dict[str, Any]:
+        """Return everything by its name."""
+        return {**self._asdict(), "rows": self.rows, "conservative": self.conservative}
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class Audit:
 
     Attributes
     ----------
-    prior, precision, recall, accuracy : Estimate
+    prior, precision, recall, accuracy : AuditedEstimate
         Each with `value`, `low` and `high`.
-    precision_unlabelled : Estimate or None
+    precision_unlabelled : AuditedEstimate or None
         The precision among flagged rows that were not known beforehand; None without `known`.
     threshold : float
         The threshold on the probability; rows above it are flagged.
@@ -73,11 +73,11 @@ class Audit:
         What a reader should know: few rows, don't knows.
     """
 
-    prior: Estimate
-    precision: Estimate
-    recall: Estimate
-    accuracy: Estimate
-    precision_unlabelled: Estimate | None
+    prior: AuditedEstimate
+    precision: AuditedEstimate
+    recall: AuditedEstimate
+    accuracy: AuditedEstimate
+    precision_unlabelled: AuditedEstimate | None
     threshold: float
     answered: int
     dont_know: int
@@ -88,7 +88,7 @@ class Audit:
 
         Examples
         --------
-        >>> found = Audit(*[Estimate(0.5, 0.4, 0.6, 100)] * 4, None, 0.5, 100, 0)
+        >>> found = Audit(*[AuditedEstimate(0.5, 0.4, 0.6, 100)] * 4, None, 0.5, 100, 0)
         >>> round(found.expected(300)["prior"], 3)
         0.1
         """
@@ -101,7 +101,7 @@ class Audit:
 
         Examples
         --------
-        >>> found = Audit(*[Estimate(0.5, 0.4, 0.6, 100)] * 4, None, 0.5, 100, 0)
+        >>> found = Audit(*[AuditedEstimate(0.5, 0.4, 0.6, 100)] * 4, None, 0.5, 100, 0)
         >>> found.rows_for(0.1), found.rows_for(0.3)
         (300, 0)
         """
@@ -228,19 +228,19 @@ def audit_answered(answered: Answered, threshold: float, flagged: Mask | None = 
     )
 
 
-def _share(answered: Answered, flagged: Mask, among: Mask) -> Estimate:
+def _share(answered: Answered, flagged: Mask, among: Mask) -> AuditedEstimate:
     """Estimate the share of positives among some rows: all rows, or the flagged ones."""
     size = int(among.sum())
     rows = _carrying(answered, among)
     if size == 0:
-        return Estimate(np.nan, 0.0, 1.0, 0, True)
+        return AuditedEstimate(np.nan, 0.0, 1.0, 0, True)
     a = among / size
     yes, no = _counts(answered, among)
     limits = yes / size, 1 - no / size
     return _linear(answered, a, 0.0, flagged, ((0, 0), (1, 1)), limits, rows, 1 / size)
 
 
-def _accuracy(answered: Answered, flagged: Mask) -> Estimate:
+def _accuracy(answered: Answered, flagged: Mask) -> AuditedEstimate:
     size = flagged.size
     a = np.where(flagged, 1.0, -1.0) / size
     (yes, no), (missed, right) = _counts(answered, flagged), _counts(answered, ~flagged)
@@ -259,7 +259,7 @@ def _linear(
     limits: tuple[float, float],
     rows: int,
     one_row: float,
-) -> Estimate:
+) -> AuditedEstimate:
     """Estimate constant + Σ a·y; `worst` are the assignments of don't knows for low and high."""
     careful = rows < _FEW
     total = answered.total(a, flagged, careful=careful)
@@ -269,10 +269,10 @@ def _linear(
     value = float(np.clip(constant + total.value, *limits))
     lowest = min(float(np.clip(constant + t.value, *limits)) - t.margin for t in (total, low))
     highest = max(float(np.clip(constant + t.value, *limits)) + t.margin for t in (total, high))
-    return _within(Estimate(value, lowest, highest, rows, careful), limits, one_row)
+    return _within(AuditedEstimate(value, lowest, highest, rows, careful), limits, one_row)
 
 
-def _recall(answered: Answered, flagged: Mask) -> Estimate:
+def _recall(answered: Answered, flagged: Mask) -> AuditedEstimate:
     rows = int((answered.answers[answered.drawn] == 1).sum())
     (yes, no), (missed, right) = _counts(answered, flagged), _counts(answered, ~flagged)
     most_found, most_missed = int(flagged.sum()) - no, int((~flagged).sum()) - right
@@ -294,7 +294,7 @@ def _recall(answered: Answered, flagged: Mask) -> Estimate:
             low, high = _recall_interval(value, answered.total(a, flagged, fill))
         found.append((value, low, high))
     value, lowest, highest = found[0][0], min(f[1] for f in found), max(f[2] for f in found)
-    return _within(Estimate(value, lowest, highest, rows, careful), limits, 1 / flagged.size)
+    return _within(AuditedEstimate(value, lowest, highest, rows, careful), limits, 1 / flagged.size)
 
 
 def _recall_interval(value: float, total: Total) -> tuple[float, float]:
@@ -311,12 +311,12 @@ def _recall_interval(value: float, total: Total) -> tuple[float, float]:
     return float(centre - half), float(centre + half)
 
 
-def _within(found: Estimate, limits: tuple[float, float], one_row: float) -> Estimate:
+def _within(found: AuditedEstimate, limits: tuple[float, float], one_row: float) -> AuditedEstimate:
     """Keep an interval within what the answers allow, but never at less than a row's width."""
     value = min(max(found.value, limits[0]), limits[1])
     low = min(max(found.low, limits[0]), value - one_row / 2)
     high = max(min(found.high, limits[1]), value + one_row / 2)
-    return replace(found, value=value, low=max(low, 0.0), high=min(high, 1.0))
+    return AuditedEstimate(value, max(low, 0.0), min(high, 1.0), found.rows, found.conservative)
 
 
 def _ratio(x: float, y: float, default: float) -> float:
@@ -334,20 +334,20 @@ def _carrying(answered: Answered, among: Mask) -> int:
     return int((~np.isnan(answered.answers[rows])).sum())
 
 
-def _notes(figures: dict[str, Estimate], answered: Answered) -> tuple[str, ...]:
+def _notes(figures: dict[str, AuditedEstimate], answered: Answered) -> tuple[str, ...]:
     notes = []
     if np.isnan(figures["precision"].value):
-        notes.append("No row is flagged at this threshold: there is no precision.")
+        notes.append("No row is flagged at this threshold: precision is undefined.")
     for name, figure in figures.items():
         if figure.conservative and not np.isnan(figure.value):
             kind = {"precision": "flagged ", "recall": "positive "}.get(name, "")
             notes.append(
-                f"Only {figure.rows} answered {kind}rows carry the {name}: its interval is "
+                f"The {name} rests on only {figure.rows} answered {kind}rows: its range is "
                 "conservative."
             )
     if answered.doubts:
         notes.append(
-            f"{answered.doubts} rows have no clear answer: values take the prediction, intervals "
-            "the worst case."
+            f"{answered.doubts} rows have no clear answer: the prediction stands in for it in the "
+            "values, the worst case in the ranges."
         )
     return tuple(notes)

@@ -150,7 +150,7 @@ class Desk:
         """
         with self._changed:
             if self._held.get(tab) != row:
-                raise InputError("This row was taken from this tab; nothing was saved.")
+                raise InputError("This tab no longer holds this row; nothing was saved.")
             self._review.answer([row], [answer], by=self.by)
             del self._held[tab], self._views[row]
             self._done.append((row, tab))

@@ -22,7 +22,6 @@ from scipy.special import gammaln
 from scipy.stats import hypergeom
 
 from nnpu.data.vectors import as_array, as_vector
-from nnpu.hidden import Estimate
 from nnpu.parameters import (
     InputError,
     ParameterError,
@@ -32,6 +31,7 @@ from nnpu.parameters import (
     check_prior,
     shown,
 )
+from nnpu.ranges import Estimate
 
 __all__ = [
     "PURPOSES",
@@ -67,7 +67,7 @@ class Draw:
     chance : array of shape (n,)
         The inclusion probability of each drawn row; over all eligible rows they sum to n.
     N : int
-        The number of rows that there are.
+        The number of rows.
     excluded : array
         Indices of the rows that could not be drawn.
     purpose : str or dict

@@ -18,7 +18,8 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 from nnpu.parameters import InputError, check_number
-from nnpu.review.audits import Estimate, audit_answered
+from nnpu.ranges import Z90
+from nnpu.review.audits import AuditedEstimate, audit_answered
 from nnpu.review.draws import FloatArray, IntArray, as_probability
 from nnpu.review.totals import Answered, collect
 
@@ -41,11 +42,11 @@ __all__ = [
     "scar_check",
 ]
 
-_CAP = 5.0  # no row counts for more than this many mean rows
+_CAP = 5.0  # times the mean weight, at most: no single answer decides the fit
 _EDGE = 1e-3  # probabilities are kept this far from 0 and 1 on the logit scale
 _FAR = float(logit(1 - _EDGE))  # the same for log-odds
-_SLOPE_ROWS = 10.0  # how many answers the slope 1 counts for
-_SHIFT_ROWS = 1.0  # how many answers the shift 0 counts for
+_SLOPE_ROWS = 10.0  # weight, in answers, of the penalty that draws the slope to 1
+_SHIFT_ROWS = 1.0  # the same for the shift, drawn to 0
 
 
 class KnownRows(NamedTuple):
@@ -60,14 +61,14 @@ class KnownRows(NamedTuple):
     weight : array
         1/chance, capped at five times its mean, over its mean. A row that was known before has
         the chance 1.
-    prior : Estimate or None
+    prior : AuditedEstimate or None
         The audited prior, with its interval.
     """
 
     rows: IntArray
     y: FloatArray
     weight: FloatArray
-    prior: Estimate | None = None
+    prior: AuditedEstimate | None = None
 
 
 def known_rows(
@@ -241,7 +242,7 @@ class Cut:
     low, high : float
         Thresholds that the answers cannot tell from it (90 %): between them, no cut is clearly
         cheaper or dearer. Equal to `threshold` without answers.
-    cost : Estimate
+    cost : AuditedEstimate
         The expected cost per row, with its interval; without answers the value only, right if
         the probabilities are.
     flagged : float
@@ -251,7 +252,7 @@ class Cut:
     threshold: float
     low: float
     high: float
-    cost: Estimate
+    cost: AuditedEstimate
     flagged: float
 
 
@@ -294,7 +295,9 @@ def least_cost(
     if draws is None or answers is None:
         flagged = p > wanted
         value = float(np.where(flagged, fp * (1 - p), fn * p).mean())
-        return Cut(wanted, wanted, wanted, Estimate(value, value, value), float(flagged.mean()))
+        return Cut(
+            wanted, wanted, wanted, AuditedEstimate(value, value, value), float(flagged.mean())
+        )
     answered = collect(p, draws, answers, known, "least_cost")
     threshold = recalibrate(p, draws, answers, known=known).threshold(wanted)
     grid = np.unique(np.append(np.quantile(p, np.linspace(0, 1, _GRID)), threshold))
@@ -319,7 +322,7 @@ def _coefficients(
     return np.where(flagged, -fp, fn) / p.size, fp * float(flagged.mean())
 
 
-def _cost(answered: Answered, threshold: float, fp: float, fn: float) -> Estimate:
+def _cost(answered: Answered, threshold: float, fp: float, fn: float) -> AuditedEstimate:
     p = answered.probability
     flagged = p > threshold
     a, constant = _coefficients(p, threshold, fp, fn)
@@ -327,7 +330,7 @@ def _cost(answered: Answered, threshold: float, fp: float, fn: float) -> Estimat
     values = [max(constant + t.value, 0.0) for t in (total, low, high)]
     lowest = min(values[0] - total.margin, values[1] - low.margin)
     highest = max(values[0] + total.margin, values[2] + high.margin)
-    return Estimate(values[0], max(lowest, 0.0), highest, int(answered.drawn.size))
+    return AuditedEstimate(values[0], max(lowest, 0.0), highest, int(answered.drawn.size))
 
 
 def _no_dearer(answered: Answered, cut: float, than: float, fp: float, fn: float) -> bool:
@@ -348,7 +351,7 @@ class ScarCheck:
 
     Attributes
     ----------
-    labelled, unlabelled : Estimate
+    labelled, unlabelled : AuditedEstimate
         The mean probability of labelled positives, and of the other positives, each with its 90 %
         interval. Under SCAR they are equal.
     pvalue : float
@@ -359,8 +362,8 @@ class ScarCheck:
         The same in words.
     """
 
-    labelled: Estimate
-    unlabelled: Estimate
+    labelled: AuditedEstimate
+    unlabelled: AuditedEstimate
     pvalue: float
     broken: bool
     message: str
@@ -419,8 +422,8 @@ def scar_check(
     positives = answered.total(others.astype(np.float64), everywhere).value
     found = int((answered.answers[answered.drawn] == 1).sum())
     if positives <= 0 or found < 5:
-        nothing = Estimate(np.nan, 0.0, 1.0, found, True)
-        message = f"Only {found} positives were answered: too few to judge the labels."
+        nothing = AuditedEstimate(np.nan, 0.0, 1.0, found, True)
+        message = f"Only {found} answers are positives: too few to judge the labels."
         return ScarCheck(_mean(q), nothing, 1.0, False, message)
     weighted = answered.total(np.where(others, p, 0.0), everywhere).value
     mean = float(np.clip(weighted / positives, 0, 1))
@@ -431,25 +434,25 @@ def scar_check(
     pvalue = float(2 * norm.sf(abs(z)))
     return ScarCheck(
         labelled,
-        Estimate(mean, low, high, found),
+        AuditedEstimate(mean, low, high, found),
         pvalue,
         pvalue < 0.05,
         _message(labelled.value, mean, pvalue),
     )
 
 
-def _mean(q: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Estimate:
+def _mean(q: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> AuditedEstimate:
     value = float(q.mean())
-    margin = float(norm.ppf(0.95) * q.std(ddof=1) / np.sqrt(q.size))
-    return Estimate(value, max(value - margin, 0.0), min(value + margin, 1.0), int(q.size))
+    margin = float(Z90 * q.std(ddof=1) / np.sqrt(q.size))
+    return AuditedEstimate(value, max(value - margin, 0.0), min(value + margin, 1.0), int(q.size))
 
 
 def _message(labelled: float, others: float, pvalue: float) -> str:
     means = f"mean probability {labelled:.2f} of labelled and {others:.2f} of other positives"
     if pvalue >= 0.05:
-        return f"Nothing speaks against labels at random (p = {pvalue:.2g}; {means})."
+        return f"No evidence against random labelling (p = {pvalue:.2g}; {means})."
     kind = "easier" if labelled > others else "harder"
     return (
         f"Labelled positives are {kind} cases than the others (p = {pvalue:.2g}; {means}): do not "
-        "trust PU estimates of prior, precision or recall; trust the audit."
+        "trust estimates of the share, precision or recall without answers; trust the review."
     )

@@ -230,7 +230,7 @@ class Review:
         """Read answered sheets of all rounds, in any order; return the review.
 
         A sheet that is answered from its top to some row counts as a smaller draw; other blank
-        answers count as don't know. Both are said in `notes`.
+        answers count as don't know. `notes` names both.
 
         Parameters
         ----------
@@ -287,8 +287,8 @@ class Review:
         stamp, source = sheet.stamp, sheet.source
         if stamp.number <= before:
             raise InputError(
-                f"{source}: draw {stamp.number} came twice. For a second reviewer's copy use "
-                "second."
+                f"{source}: draw {stamp.number} was read twice. Pass a second reviewer's sheet as "
+                "second (--second)."
             )
         if stamp.number > before + 1:
             raise InputError(
@@ -298,7 +298,7 @@ class Review:
         unknown = sorted(set(sheet.ids) - self._rows_by_id().keys())
         if unknown:
             raise InputError(
-                f"{source}: ids that are not in the data: {len(unknown)}, {unknown[0]!r} first. "
+                f"{source}: ids that are not in the data: {len(unknown)}, such as {unknown[0]!r}. "
                 "Use the data file that the rows were drawn from."
             )
         if (stamp.N, stamp.ids) != (self.probability.size, self._digest):
@@ -388,7 +388,7 @@ def _ids(ids: Any, n_rows: int) -> list[str]:
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise InputError(
-            f"Review: the id {twice!r} occurs twice, so that answers cannot be matched. Use a "
-            "column of different values, or none."
+            f"Review: the id {twice!r} occurs twice: answers cannot be matched to rows. Use a "
+            "column without repeats, or none."
         )
     return names

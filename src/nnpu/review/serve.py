@@ -139,7 +139,7 @@ def make_app(
         except InputError as error:
             return _json({"error": str(error)}, status=409)
         except OSError as error:
-            words = f"Not saved: {error.strerror or error}. Answer again once that is mended."
+            words = f"Not saved: {error.strerror or error}. Fix that, then answer again."
             return _json({"error": words}, status=500)
 
     routes = [

@@ -21,7 +21,8 @@ import numpy as np
 
 from nnpu.data.vectors import as_floats
 from nnpu.parameters import InputError
-from nnpu.review.audits import Estimate
+from nnpu.ranges import Z90
+from nnpu.review.audits import AuditedEstimate
 
 if TYPE_CHECKING:
     import os
@@ -88,12 +89,12 @@ def parse_purpose(text: str) -> Purpose:
         return {name.strip(): float(share) for name, _, share in pairs}
     except ValueError:
         raise InputError(
-            f"The purpose {text!r} is not understood. Write finding=0.3+estimate=0.7, say."
+            f"The purpose {text!r} is not understood. Write, for example, finding=0.3+estimate=0.7."
         ) from None
 
 
 def parse_recall(text: str | None) -> float | None:
-    """Return the recall of a certificate that is wanted; None if none is.
+    """Return the recall that a certificate is to show; None without one.
 
     >>> parse_recall("recall=.9")
     0.9
@@ -106,7 +107,7 @@ def parse_recall(text: str | None) -> float | None:
     except ValueError:
         found = 0.0
     if not 0 < found < 1:
-        raise InputError(f"--until {text}: write recall=0.9, say.")
+        raise InputError(f"--until {text} is not understood. Write, for example, recall=0.9.")
     return found
 
 
@@ -268,7 +269,7 @@ def read_looks(path: str | os.PathLike[str], name: str) -> tuple[list[int], list
     for line, cells_ in lines:
         where, found = f"{path}, line {line}", dict(zip(names, cells_, strict=False))
         if found.get("review") != name:
-            raise InputError(f"{where}: this row is of another review, model or table.")
+            raise InputError(f"{where}: this row belongs to another review, model or table.")
         try:
             answer = parse_answer(found["answer"])
         except ValueError as error:
@@ -360,7 +361,7 @@ def _add(
         before = sheet.answers[sheet.ids.index(id_)]
         if str(before) != str(answer):
             raise InputError(f"{where}: the id {id_!r} has a second, different answer.")
-        sheet.notes.append(f"{where}: a second copy of {id_!r} was left out.")
+        sheet.notes.append(f"{where}: a second copy of {id_!r} was ignored.")
         return
     sheet.places.append(order)
     sheet.ids.append(id_)
@@ -410,16 +411,13 @@ def _text(value: Any) -> str:
     return "" if empty else str(value)
 
 
-_Z = 1.6448536269514722  # the 95 % point of the normal distribution
-
-
 @dataclass(frozen=True, eq=False)
 class Agreement:
     """How two reviewers agree.
 
     Attributes
     ----------
-    kappa : Estimate
+    kappa : AuditedEstimate
         Cohen's κ with a 90 % interval: 1 full agreement, 0 no more than chance. NaN if both gave
         one and the same answer to every row.
     agreed : int
@@ -431,7 +429,7 @@ class Agreement:
         both; a clear answer where only one of them knew.
     """
 
-    kappa: Estimate
+    kappa: AuditedEstimate
     agreed: int
     rows: int
     merged: FloatArray
@@ -475,24 +473,24 @@ def agreement(first: ArrayLike, second: ArrayLike) -> Agreement:
     merged = np.where(np.isnan(a), b, np.where(both & (a != b), np.nan, a))
     n, same = int(both.sum()), int((a[both] == b[both]).sum())
     if n == 0:
-        return Agreement(Estimate(np.nan, -1.0, 1.0, 0, True), 0, 0, merged)
+        return Agreement(AuditedEstimate(np.nan, -1.0, 1.0, 0, True), 0, 0, merged)
     return Agreement(_kappa(a[both], b[both], n), same, n, merged)
 
 
-def _kappa(a: FloatArray, b: FloatArray, n: int) -> Estimate:
+def _kappa(a: FloatArray, b: FloatArray, n: int) -> AuditedEstimate:
     table = np.bincount((2 * a + b).astype(int), minlength=4).reshape(2, 2) / n
     rows, columns = table.sum(axis=1), table.sum(axis=0)
     share, chance = float(np.trace(table)), float(rows @ columns)
     if chance == 1:  # one answer only
-        return Estimate(np.nan, -1.0, 1.0, n, n < 5)
+        return AuditedEstimate(np.nan, -1.0, 1.0, n, n < 5)
     kappa = (share - chance) / (1 - chance)
     on = np.diag(table) * (1 - (rows + columns) * (1 - kappa)) ** 2
     across = (1 - kappa) ** 2 * (columns[:, None] + rows[None, :]) ** 2 * table
     off = across.sum() - np.trace(across)
     spread = on.sum() + off - (kappa - chance * (1 - kappa)) ** 2
-    margin = _Z * float(np.sqrt(max(spread, 0.0) / n)) / (1 - chance)
-    centre = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
-    half = _Z / (1 + _Z**2 / n) * np.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
+    margin = Z90 * float(np.sqrt(max(spread, 0.0) / n)) / (1 - chance)
+    centre = (share + Z90**2 / (2 * n)) / (1 + Z90**2 / n)
+    half = Z90 / (1 + Z90**2 / n) * np.sqrt(share * (1 - share) / n + Z90**2 / (4 * n**2))
     wilson = [float((x - chance) / (1 - chance)) for x in (centre - half, centre + half)]
     low, high = min(kappa - margin, wilson[0]), max(kappa + margin, wilson[1])
-    return Estimate(kappa, max(low, -1.0), min(high, 1.0), n, n < 5)
+    return AuditedEstimate(kappa, max(low, -1.0), min(high, 1.0), n, n < 5)

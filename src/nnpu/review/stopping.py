@@ -32,8 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnpu.data.vectors import as_array, as_floats
-from nnpu.hidden import Estimate
 from nnpu.parameters import InputError, check_count, check_prior
+from nnpu.ranges import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,8 +80,8 @@ class Looks:
         answers = as_floats(self.answers, "answers", "Looks")
         if random.ndim != 1 or random.shape != answers.shape or len(random) > size:
             raise InputError(
-                f"Looks: random and answers need a value for each look, of which {size} rows allow "
-                f"as many. Got shapes {random.shape} and {answers.shape}."
+                f"Looks: random and answers need one value per look, and at most {size} looks. Got "
+                f"shapes {random.shape} and {answers.shape}."
             )
         if not np.isin(answers[~np.isnan(answers)], (0, 1)).all():
             raise InputError("Looks: answers must be 1 (yes), 0 (no) or NaN (don't know).")
@@ -174,7 +174,7 @@ class Certificate:
         return (
             f"Not yet certain that {share} of the positives are found: {self.found:,} found, at "
             f"most {self.left:,} left ({sure} confidence). At least {self.looks:,} more random "
-            "looks."
+            "looks are needed."
         )
 
 

@@ -206,7 +206,7 @@ def _round(
 ) -> _Round:
     prediction = np.where(np.isnan(before), p, before)
     excluded = drawn.excluded
-    # A row that this draw could not take is no part of its chance: any answer to it may be used.
+    # A row that this draw could not take has no part in its chance: any answer to it may be used.
     prediction[excluded] = np.where(
         np.isnan(everything[excluded]), p[excluded], everything[excluded]
     )
@@ -266,9 +266,8 @@ def _pairs(
             )
         if drawn.modelled and np.abs(p[drawn.rows] - drawn.probability).max() > _CLOSE:
             raise InputError(
-                f"{owner}: these are not the probabilities that the rows were drawn with. A model "
-                "that was fitted again, or on the answers, needs a new draw: pass the old "
-                "probabilities."
+                f"{owner}: these are not the probabilities that the rows were drawn with. Pass "
+                "those probabilities; to judge a model that was fitted since, draw again."
             )
         pairs.append((drawn, values))
     return pairs

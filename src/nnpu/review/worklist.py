@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from nnpu.hidden import Estimate
+    from nnpu.ranges import Estimate
 
 __all__ = ["STATE", "ListReview", "load"]
 
@@ -51,7 +51,7 @@ _LOCK = ".nnpu-tmp-review.lock"
 _FORMAT = "nnpu-review"
 
 # Chosen by benchmarks/down_the_list.py on the genuine problems.
-_WEAK = 0.3  # what a row that nobody looked at counts as a negative
+_WEAK = 0.3  # weight, as a negative, of a row that nobody looked at: most are negative
 _WORDS, _NUMBERS = 1.0, 0.3  # weight of the regression on sparse rows, and on dense ones
 _TAUGHT, _HALF = 1.5, 50  # weight of the answers alone, half of it after this many
 _RIDGE, _RIDGE_NEAR = 3.0, 1.0  # of the answers alone: on sparse rows, and on dense ones
@@ -317,7 +317,7 @@ class ListReview:
             rows = ", ".join(str(row + 1) for row in list(differ)[:10])
             more = f" and {len(differ) - 10:,} more" if len(differ) > 10 else ""
             count = "1 row" if len(differ) == 1 else f"{len(differ):,} rows"
-            lines.append(f"Reviewers differ on {count}: {rows}{more} (from 1 on).")
+            lines.append(f"Reviewers differ on {count}: {rows}{more} (counted from 1).")
         return lines
 
     def to_json(self, *, recall: float = 0.9) -> dict[str, Any]:

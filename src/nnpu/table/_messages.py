@@ -20,10 +20,10 @@ SAMPLING_LINES = {  # a line of 80 columns each: it is the one thing that only t
     "one-sample": "Sampling: one-sample. If positives came from elsewhere: --sampling two-sample.",
     "two-sample": "Sampling: two-sample. If all rows are one table: --sampling one-sample.",
 }
-UNTESTED = "Labels: only a known share of positives (--prior) can test if they are random."
+UNTESTED = "Labels: give the share of positives (--prior) to test whether they are random."
 CAVEAT = (
-    "No true label was used. Ranges are those of rows that the model was not fitted to; figures "
-    "for all rows, which hold if labels were given at random, are in the report and in --json."
+    "No true label was used. Ranges come from rows that the model was not fitted to; figures for "
+    "all rows, which hold if labels were given at random, are in the report and in --json."
 )
 
 
@@ -100,7 +100,7 @@ def column_lines(plan: ColumnPlan, *, all_columns: bool = False) -> list[str]:
     all_columns : bool
         Whether each column gets a line, however many there are.
     """
-    told = plan.told(None) if all_columns else plan.told()
+    told = plan.lines(None) if all_columns else plan.lines()
     return [f"Columns ({how_many(plan.width, 'feature')}):", *(f"  {line}" for line in told)]
 
 

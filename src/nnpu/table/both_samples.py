@@ -37,7 +37,7 @@ _FEWEST = 20  # labelled rows: fewer may lie anywhere by chance
 _CHANCE = 0.05  # p-value above which two ranges of ids look the same
 _CONTIGUOUS = 0.9  # of the numbers between the least and the greatest id, that are there
 _MANY_TWINS = 0.5  # of the labelled rows: some equal rows are in any table
-_SEVERAL = 3.0  # times as many equal rows as within the unlabelled ones are no chance
+_SEVERAL = 3.0  # times as many equal rows as within the unlabelled ones are not chance
 
 
 def in_both(
@@ -122,8 +122,8 @@ def prior_of_the_rest(prior: Any, taken: int, n_u: int) -> Any:
     rest = tuple(round((float(end) * n_u - taken) / (n_u - taken), 12) for end in ends)
     if rest[-1] <= 0:
         raise InputError(
-            f"{taken:,} of the {n_u:,} unlabelled rows are labelled positives, more than the "
-            f"prior allows ({ends[-1]:g}): give a larger one, or take these rows out."
+            f"{taken:,} of the {n_u:,} unlabelled rows are labelled positives, more than the prior "
+            f"allows ({ends[-1]:g}): give a larger one, or remove these rows."
         )
     rest = tuple(max(end, 0.0) for end in rest)
     return rest if isinstance(prior, tuple) else rest[0]
@@ -179,16 +179,16 @@ def hint_at_one_sample(plan: ColumnPlan, batch: Batch, codes: NDArray[np.int8]) 
     if mannwhitneyu(p, u).pvalue < _CHANCE:
         return
     warnings.warn(
-        f"The ids ({plan.id_name!r}) of labelled and unlabelled rows are of one list: the labelled "
-        "ones fill its gaps. If all rows are one sample, of which some positives got a label: "
-        "sampling='one-sample' (--sampling one-sample).",
+        f"The ids ({plan.id_name!r}) of labelled and unlabelled rows come from one list: the "
+        "labelled ones fill its gaps. If all rows are one sample, of which some positives got a "
+        "label: sampling='one-sample' (--sampling one-sample).",
         UserWarning,
         stacklevel=3,
     )
 
 
 def id_numbers(plan: ColumnPlan, batch: Batch) -> NDArray[np.float64] | None:
-    """Return the ids as numbers; None if there are none, or they are no numbers.
+    """Return the ids as numbers; None without ids, or if they are not numbers.
 
     Parameters
     ----------

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from nnpu import estimators
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.parameters import ParameterError, check_choice, shown
 from nnpu.table._messages import UNTESTED
 from nnpu.table.leaks import column_owners
+from nnpu.table.table_answers import answers_of, fit_with_answers, population
+from nnpu.table.table_prior import check_labels, label_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,8 +65,6 @@ def named_model(name: str, **options: Any) -> BasePUClassifier:
     """
     if name != "images":
         check_choice("model", name, "TablePU", MODELS)
-    from nnpu import estimators
-
     classifier: BasePUClassifier = getattr(estimators, _CLASSES[name])(**options)
     return classifier
 
@@ -72,19 +73,18 @@ def trains_in_epochs(model: Any, images: str | None) -> bool:
     """Return whether a model watches rows that were set aside while it trains, as networks do."""
     if not isinstance(model, BasePUClassifier):
         return images is not None or model == "network"
-    known = model.get_params(deep=False)
-    return "epochs" in known or "training" in known
+    return model._trains_in_epochs
 
 
 def takes_raw(classifier: BasePUClassifier) -> bool:
     """Return whether a model takes gaps and categories as they are, as trees do."""
-    return "categories" in classifier.get_params(deep=False)
+    return classifier._takes_codes
 
 
 def takes_words(model: Any) -> bool:
     """Return whether a model takes words beside numbers and codes."""
     if isinstance(model, BasePUClassifier):
-        return "n_dense" in model.get_params(deep=False)
+        return model._takes_words
     return model in (None, "ensemble")
 
 
@@ -108,11 +108,9 @@ def features_for(
 def name_drivers(
     classifier: BasePUClassifier, names: Sequence[str], plan: ColumnPlan, features: Any
 ) -> None:
-    """Tell `BiasedLabelPU` which features the columns became that decided who got a label."""
+    """Tell `BiasedLabelPU` which features come from the columns that decided who got a label."""
     if not names:
         return
-    from nnpu.table.leaks import column_owners
-
     owners = column_owners(plan, features.shape[1])
     for name in names:
         if name not in owners:
@@ -147,12 +145,12 @@ def prepared(
             f"The 'model' parameter of TablePU must be one of {', '.join(MODELS)}, or a classifier "
             f"of nnpu. Got {shown(model)} instead."
         )
-    if images != (type(model).__name__ == "ImagePU"):
+    if images != model._takes_images:
         raise ParameterError(
             "The 'images' parameter of TablePU must name a column of files if, and only if, the "
             f"model is ImagePU. Got the model {shown(model)} instead."
         )
-    if type(model).__name__ == "BiasedLabelPU" and sampling != "one-sample":
+    if model._one_sample_only and sampling != "one-sample":
         raise ParameterError(
             "The 'model' parameter of TablePU cannot be 'biased' for two samples: which of the "
             "positives were labelled is a question about one sample. Got "
@@ -168,11 +166,9 @@ def prepared(
         "categories": tuple(categories),
         "n_dense": n_dense,
     }
-    known = classifier.get_params(deep=False)
-    if "risk" in known and known["risk"] == "nnpu" and (s == -1).any():
+    if getattr(classifier, "risk", "") == "nnpu" and (s == -1).any():
         wanted["risk"] = "nnpnu"  # the risk that uses known negatives
-    classifier.set_params(**{name: value for name, value in wanted.items() if name in known})
-    return classifier
+    return classifier._adapt(**wanted)
 
 
 def known_answers(
@@ -189,8 +185,6 @@ def known_answers(
     """
     if answers is None:
         return None
-    from nnpu.table.table_answers import answers_of, population
-
     return answers_of(answers, population(batch, plan, codes, sampling))
 
 
@@ -223,24 +217,18 @@ def fit_classifier(
     """
     fitted = np.flatnonzero(~aside)
     say(f"Training: {type(classifier).__name__} on {len(fitted):,} rows ...")
-    if aside.any() and "training" in classifier.get_params(deep=False):  # a network
-        from nnpu.estimators.network import watched
-
-        classifier = watched(classifier, features[aside], codes[aside])
+    if aside.any() and classifier._trains_in_epochs:
+        classifier = classifier._watching(features[aside], codes[aside])
     used = None if groups is None else groups[fitted]
     if answers is None:
         classifier.fit(features[fitted], codes[fitted], groups=used)
     else:
-        from nnpu.table.table_answers import fit_with_answers
-
         rows = features[fitted], codes[fitted]
         say(fit_with_answers(classifier, *rows, answers, fitted, groups=used))
     classifier.scar_test_ = None
     if classifier.prior == "auto" and answers is None:
         say(UNTESTED)
     elif not plan.has_images:
-        from nnpu.table.table_prior import check_labels, label_line
-
         rows, origin = plan.as_one_matrix(features[fitted])
         owners = column_owners(plan, features.shape[1])
         classifier.scar_test_ = check_labels(
@@ -257,7 +245,7 @@ def fit_classifier(
 
 
 def _least(classifier: BasePUClassifier) -> float:
-    """Return the smallest prior that was said to be possible: what it contradicts, all of them do.
+    """Return the smallest prior that the user allows: rows that contradict it contradict all.
 
     An estimate inside of given limits comes from the rows themselves and would test nothing.
     """

@@ -9,6 +9,7 @@ import numpy as np
 
 from nnpu.estimators import loading
 from nnpu.estimators.evaluation import RankedRow, Ranking, evaluate, labelled_share, unlabelled_cut
+from nnpu.estimators.plain import PlainList
 from nnpu.hidden import AuditedHidden
 from nnpu.parameters import InputError, ParameterError, check_number
 from nnpu.prior import ScarTest
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from torch import nn
 
     from nnpu.estimators.base import BasePUClassifier
-    from nnpu.estimators.plain import PlainList
 
 __all__ = [
     "PLAIN",
@@ -140,7 +140,7 @@ def _table_model(
     model.classifier_, model.columns_ = classifier, plan_from_json(table["columns"], arrays)
     raw, images = takes_raw(classifier), model.columns_.has_images
     width = len(model.columns_.raw_names) if raw else model.columns_.width
-    if images != (type(classifier).__name__ == "ImagePU"):
+    if images != classifier._takes_images:
         raise InputError("the columns are not those of the model; fit anew.")
     if width != classifier.n_features_in_ and not images:
         raise InputError(
@@ -218,8 +218,6 @@ def _plain(kept: Any) -> PlainList | None:
     """Return the comparison that a folder kept; folders of 0.2 have none."""
     if kept is None:
         return None
-    from nnpu.estimators.plain import PlainList
-
     try:
         return PlainList.from_json(kept)
     except (LookupError, TypeError, ValueError, OverflowError) as error:

@@ -14,8 +14,10 @@ from nnpu.calibration import ScoreCalibration
 from nnpu.data.folds import PUStratifiedKFold, equal_rows
 from nnpu.estimators.evaluation import evaluate
 from nnpu.estimators.plain import compare_lists, plain_scores
+from nnpu.estimators.threshold_choice import calibration
 from nnpu.parameters import InputError, ParameterError
 from nnpu.table.columns import find_column
+from nnpu.table.columns.dates import row_times
 from nnpu.table.table_explain import columns_that_differ
 
 if TYPE_CHECKING:
@@ -154,8 +156,6 @@ def rows_to_judge(
     """
     order = None
     if time is not None:
-        from nnpu.table.columns.dates import row_times
-
         cells = batch.columns[find_column(time, batch.columns, batch.source)]
         order = row_times(cells, time)
     return set_aside(s, share, seed, groups=groups, time=order)
@@ -279,8 +279,6 @@ def judge_scores(
     found, lines = None, []
     try:
         if classifier.calibration_ == ScoreCalibration(1.0, 0.0):
-            from nnpu.estimators.threshold_choice import calibration
-
             classifier.calibration_ = calibration(classifier, scores, s)
     except (ParameterError, InputError) as error:
         lines.append(f"The probabilities cannot be calibrated: {error}")

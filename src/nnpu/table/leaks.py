@@ -33,8 +33,8 @@ __all__ = [
     "one_sided_fillings",
 ]
 
-_OF_P = 0.5  # of P that a region must hold
-_OF_U = 0.02  # of U that it may hold, relative to P
+_OF_P = 0.5  # share of P that a region must hold to be a leak
+_OF_U = 0.02  # share of U that it may hold, as a share of P's
 FEWEST = 20  # labelled or unlabelled rows: fewer may agree in a column by chance
 _CHANCE = 1e-6  # that the fillings of a column fall on one side by accident
 _SHARED = 0.9  # of the unlabelled rows have a value that another one has
@@ -44,10 +44,10 @@ _ENOUGH = 20_000  # rows of P, and of U, that are looked at
 def leaking_columns(
     plan: ColumnPlan, features: Any, codes: NDArray[np.int8], batch: Batch, sampling: str
 ) -> list[str]:
-    """Return the columns that nearly tell labelled from unlabelled rows alone, and warn of them.
+    """Return the columns that alone almost separate labelled from unlabelled rows; warn of them.
 
-    Numbers in the id column that do so are no leak, since ids are no feature. But they may mean
-    that a single sample is none, which is a warning of its own.
+    Ids that do so are not a leak, since the id column is not a feature. But these look like two
+    samples, which has a warning of its own.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def leaking_columns(
     ids = id_numbers(plan, batch)
     if sampling == "one-sample" and ids is not None and leaks(ids[:, None], codes).size:
         warnings.warn(
-            f"Labelled and unlabelled rows differ in the range of their ids ({plan.id_name!r}). If "
-            "the labelled rows were collected separately, this is no single sample: "
-            "--sampling two-sample.",
+            f"Labelled and unlabelled rows differ in the range of their ids ({plan.id_name!r}). "
+            "If the labelled rows were collected separately, these are two samples: --sampling "
+            "two-sample.",
             UserWarning,
             stacklevel=3,
         )
@@ -89,9 +89,9 @@ def leaking_columns(
     if names:
         shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
         warnings.warn(
-            f"{shown}: such a column alone all but tells labelled from unlabelled rows. If it was "
-            f"filled in with the label or after it, exclude it (--drop {names[0]}) and fit again: "
-            "the model learns who was labelled and not who is positive.",
+            f"{shown}: such a column alone almost separates labelled from unlabelled rows. If it "
+            f"was filled in with the label or after it, exclude it (--drop {names[0]}) and fit "
+            "again: with it the model learns who was labelled, not who is positive.",
             UserWarning,
             stacklevel=3,
         )

@@ -48,7 +48,7 @@ def fit_page(
         model.classifier_,
         found,
         title=title,
-        lead="What was learned from the table, and how far it can be trusted.",
+        lead="What was learned from the table, and how far to trust it.",
         learned=_learned(model),
         facts=facts,
         columns=_column_fates(model),
@@ -108,9 +108,8 @@ def _learned(model: TablePU) -> str:
     """Say what a model was fitted to."""
     columns = sum(column.width > 0 for column in model.columns_.columns)
     return (
-        f"The model learned to tell positives apart from {model.n_labelled_:,} labelled and "
-        f"{model.n_unlabelled_:,} unlabelled rows, by {columns:,} "
-        f"column{'' if columns == 1 else 's'}."
+        f"The model learned from {model.n_labelled_:,} labelled and {model.n_unlabelled_:,} "
+        f"unlabelled rows with {columns:,} column{'' if columns == 1 else 's'}."
     )
 
 
@@ -127,5 +126,5 @@ def _column_fates(
             missing = column.seen["missing"]
             if column.is_category:
                 unseen = round(column.seen.get("unseen", 0) * (column.seen["rows"] - missing))
-        fates.append(ColumnFate(column.name, column.told(), missing, unseen))
+        fates.append(ColumnFate(column.name, column.description(), missing, unseen))
     return fates

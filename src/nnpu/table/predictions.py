@@ -27,7 +27,8 @@ from nnpu.table._messages import OUR_COLUMNS
 from nnpu.table.columns import find_column
 from nnpu.table.columns.column import is_string
 from nnpu.table.columns.drift import drift_sentence
-from nnpu.table.table_explain import row_reasons
+from nnpu.table.fitting import features_for
+from nnpu.table.table_explain import explain_rows, row_reasons
 from nnpu.terminal import how_many, is_live
 
 if TYPE_CHECKING:
@@ -274,7 +275,7 @@ def write_top(
     model, data, out, escape_formulas
         As in `write_predictions`.
     n : int
-        How many rows. Rows with a label, if the file has that column, are no part of the list.
+        How many rows. Rows with a label, if the file has that column, are not in the list.
     """
     import pyarrow as pa
 
@@ -362,7 +363,7 @@ def check_out(out: Path, data: Path) -> None:
     if str(out) == "-" or out.is_fifo() or str(out) == "/dev/stdout":
         return
     if out.is_symlink() and not out.exists():
-        raise InputError(f"{out} is a link to nothing; remove it or choose another --out.")
+        raise InputError(f"{out} is a broken link; remove it or choose another --out.")
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"{out}: predictions are written as .csv or .parquet; change --out.")
     if out.exists() and (out.is_dir() or out.samefile(data)):
@@ -373,8 +374,8 @@ def _check_id(model: TablePU, taken: tuple[str, ...]) -> None:
     name = model.columns_.id_name
     if name in taken:
         raise InputError(
-            f"The id column must not be called {name!r}, as a column of the predictions is. "
-            "Rename it in the table and fit again."
+            f"The id column must not be called {name!r}: a column of the predictions has that "
+            "name. Rename it in the table and fit again."
         )
 
 
@@ -471,9 +472,6 @@ class _Reasons:
     def columns(self, batch: Batch, scores: NDArray[np.float32]) -> dict[str, Any]:
         """Return the columns to add to the predictions of some rows; they add up to `scores`."""
         import pyarrow as pa
-
-        from nnpu.table.fitting import features_for
-        from nnpu.table.table_explain import explain_rows
 
         features = features_for(self._model.classifier_, self._model.columns_, batch)
         if self._background is None:

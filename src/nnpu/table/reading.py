@@ -1,6 +1,7 @@
 """From what a user passes to rows with PU labels.
 
-Tables in memory, pandas, polars and pyarrow, become pyarrow arrays by name.
+Tables in memory, pandas, polars, pyarrow and all with an Arrow stream, become pyarrow arrays by
+name.
 """
 
 from __future__ import annotations
@@ -55,27 +56,52 @@ __all__ = [
 
 
 def frame_columns(table: Any) -> dict[str, Any]:
-    """Return the columns of a table in memory as pyarrow arrays by name."""
+    """Return the columns of a table in memory as pyarrow arrays by name.
+
+    Taken is what has an Arrow stream (``__arrow_c_stream__``: polars, pyarrow, DuckDB, Ibis, Modin
+    and others), a lazy frame with `collect`, and pandas frames.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> frame_columns(pa.table({"age": [31, 45]}))["age"].to_pylist()
+    [31, 45]
+    """
     import pyarrow as pa
 
-    if type(table).__name__ == "LazyFrame":
-        raise InputError("A table in memory is needed. Got a LazyFrame; pass table.collect().")
-    if hasattr(table, "to_arrow"):  # polars
-        table = table.to_arrow()
-    if isinstance(table, pa.Table):
-        cells = [column.combine_chunks() for column in table.columns]
-        named = list(zip(table.column_names, cells, strict=True))
-    elif hasattr(table, "columns") and hasattr(table, "items"):  # pandas
+    if not hasattr(table, "__arrow_c_stream__"):
+        if callable(getattr(table, "collect", None)) and hasattr(table, "collect_schema"):
+            table = table.collect()  # a lazy frame of polars or narwhals
+        if hasattr(table, "to_arrow"):  # polars before 1.3
+            table = table.to_arrow()
+    named: list[tuple[Any, Any]]
+    if hasattr(table, "columns") and hasattr(table, "items") and not isinstance(table, pa.Table):
+        # pandas, whose own stream refuses columns of mixed cells
         named = [(name, _pandas_cells(cells)) for name, cells in table.items()]
+    elif hasattr(table, "__arrow_c_stream__"):
+        try:
+            found = pa.table(table)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise InputError(
+                f"{type(table).__name__} gives no table of columns as an Arrow stream ({error})."
+            ) from error
+        named = list(zip(found.column_names, map(_one_chunk, found.columns), strict=True))
     else:
         raise InputError(
-            "A pandas, polars or pyarrow table, a NumPy array or a path is needed. Got "
-            f"{type(table).__name__} instead."
+            "A pandas, polars or pyarrow table, another one with __arrow_c_stream__, a NumPy array "
+            f"or a path is needed. Got {type(table).__name__} instead."
         )
     columns = {str(name): cells for name, cells in named}
     if len(columns) < len(named):
         raise InputError("The table has two columns of the same name; rename one of them.")
     return columns
+
+
+def _one_chunk(column: Any) -> Any:
+    """Return a column as one array; pyarrow cannot join chunks of string views."""
+    if str(column.type) == "string_view":
+        column = column.cast("large_string")
+    return column.combine_chunks()
 
 
 def _pandas_cells(cells: Any) -> Any:
@@ -85,8 +111,6 @@ def _pandas_cells(cells: Any) -> Any:
     try:
         found = pa.array(cells, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        from nnpu.data.formats import as_cells
-
         return as_cells(cells.tolist())
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
@@ -116,7 +140,7 @@ def as_batch(
     encoding: str | None = None,
     sheet: str | None = None,
 ) -> Batch:
-    """Return a table as rows: a pandas, polars or pyarrow table, an array, or a path.
+    """Return a table as rows: a frame (see `frame_columns`), an array, or a path.
 
     The columns of an array of strings or of mixed cells are called ``x0``, ``x1`` and so on.
 
@@ -349,8 +373,8 @@ def check_order(table: Any, s: Any) -> None:
     with suppress(TypeError):  # an index that cannot be sorted
         if len(here) == len(there) and here.sort_values().equals(there.sort_values()):
             raise InputError(
-                "The labels have the index of the table in another order, and labels are taken by "
-                "their place: pass s.loc[table.index], or s.to_numpy() if the places are right."
+                "The labels have the index of the table in another order, and labels are matched "
+                "by position: pass s.loc[table.index], or s.to_numpy() if the positions are right."
             )
 
 
@@ -407,7 +431,7 @@ def _check_labelled(job: TablePU) -> None:
     if job.sampling != "one-sample":
         raise ParameterError(
             "The 'labelled' parameter of TablePU is for one sample: in two samples the labelled "
-            f"rows are no part of the others. Got {shown(job.labelled)} with "
+            f"rows are not part of the others. Got {shown(job.labelled)} with "
             f"sampling={job.sampling!r}."
         )
     if not (isinstance(job.prior, str) and job.prior == "auto"):

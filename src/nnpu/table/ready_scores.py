@@ -18,12 +18,14 @@ from nnpu.hidden import unlabelled_probability
 from nnpu.parameters import InputError, check_label_bias
 from nnpu.report.model_page import ASSUMPTION, model_page
 from nnpu.table.columns import find_column
+from nnpu.table.columns.numbers import as_numbers, decimal_mark
 from nnpu.table.leaks import FEWEST, leaks
 from nnpu.table.reading import as_batch, label_cells, read_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nnpu.estimators.base import FitData
     from nnpu.estimators.evaluation import Evaluation
     from nnpu.estimators.labels import Labels
     from nnpu.report.html import Page
@@ -174,8 +176,11 @@ class ScorePU(BasePUClassifier):
             The heading.
         """
         check_is_fitted(self)
-        told = "The scores are another model's; probabilities and cut were fitted to them here."
-        lead = "What the scores say of the unlabelled rows, and how far they can be trusted."
+        told = (
+            "The scores come from another model; the probabilities and the cut were fitted to "
+            "them here."
+        )
+        lead = "What the scores say about the unlabelled rows, and how far to trust them."
         found = found or self.holdout_
         return model_page(
             self, found, title=title, lead=lead, learned=told, about_rows=ASSUMPTION, commands=False
@@ -210,7 +215,7 @@ class ScorePU(BasePUClassifier):
         """Return scores as a column of float64 on the scale that is calibrated, and labels."""
         scores = as_vector(X, "scores", "ScorePU")
         if np.abs(scores).max() > _LARGEST:
-            raise InputError("ScorePU: scores holds values beyond 1e30; divide them by a number.")
+            raise InputError("ScorePU: scores holds values beyond 1e30; scale them down.")
         if not isinstance(s, str):
             s = column_or_1d(s)
             check_consistent_length(scores, s)
@@ -225,16 +230,17 @@ class ScorePU(BasePUClassifier):
             scores = logit(np.clip(scores, _LEAST, 1 - _LEAST))
         return scores[:, None] if isinstance(s, str) else (scores[:, None], s)
 
-    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any, None]:
-        if np.ptp(X[codes == 1, 0]) == 0 == np.ptp(X[codes == 0, 0]) and np.ptp(X) > 0:
+    def _prior_samples(self, data: FitData, work: None) -> tuple[Any, Any, None]:
+        p, u = data.x[data.codes == 1, 0], data.x[data.codes == 0, 0]
+        if np.ptp(p) == 0 == np.ptp(u) and p[0] != u[0]:
             raise InputError(
                 "ScorePU: the scores are the labels: one value in all labelled rows, another in "
                 "all unlabelled ones. Give scores of a model that does not see these labels."
             )
-        return X[codes == 1, 0], X[codes == 0, 0], None
+        return p, u, None
 
-    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
-        scores = self._scores(X)
+    def _fit_scores(self, data: FitData, work: None) -> None:
+        scores, codes = self._scores(data.x), data.codes
         self.calibration_ = threshold_choice.calibration(self, scores, codes)
         # Of least regret over the interval of an estimated prior; at one half if it was given.
         self.threshold_ = threshold_choice.threshold(self, scores, codes, "regret", None, None)[0]
@@ -331,8 +337,6 @@ def scores_in_table(
     >>> scores_in_table(table, "score", "known", prior=0.6).predict([2.2]).tolist()
     [1]
     """
-    from nnpu.table.columns.numbers import as_numbers, decimal_mark
-
     batch = as_batch(table, sep=sep, decimal=decimal, encoding=encoding)
     if scores == s:
         raise InputError(f"{batch.source}: column {s!r} cannot be the label and the scores.")

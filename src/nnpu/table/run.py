@@ -92,7 +92,7 @@ def model_for(
         yield named_model("network", epochs=epochs or "auto", training=training)
     if unasked:
         warnings.warn(
-            f"The model is the network, because {reasons[0]} is for it alone; see --model.",
+            f"The model is the network, the only one that takes {reasons[0]}; see --model.",
             UserWarning,
             stacklevel=3,
         )
@@ -109,7 +109,7 @@ def fit_to_folder(
     command: str = "",
     config: str = "",
 ) -> dict[str, Any]:
-    """Fit, save the model, then write its report; a page that fails does not cost the model.
+    """Fit, save the model, then write its report; if the page fails, the model stays.
 
     Parameters
     ----------
@@ -133,8 +133,9 @@ def fit_to_folder(
     """
     if job.id in OUR_COLUMNS:
         raise ParameterError(
-            "The '--id' parameter of nnpu fit must not be called as a column of the predictions "
-            f"is. Got {job.id!r} instead; rename it in the table."
+            "The '--id' parameter of nnpu fit must not be 'score', 'probability', 'prediction' or "
+            f"'rank', which are columns of the predictions. Got {job.id!r} instead; rename it in "
+            "the table."
         )
     with _explaining_interrupts(job, out):
         if isinstance(data, tuple):

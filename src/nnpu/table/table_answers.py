@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from nnpu.hidden import Answers, Estimate, audited_hidden
+from nnpu.estimators.ensemble import EnsemblePU
+from nnpu.estimators.ensemble.weights import audited_prior
+from nnpu.hidden import Answers, audited_hidden
 from nnpu.parameters import InputError, ParameterError, shown
+from nnpu.ranges import Estimate
+from nnpu.review import Review
+from nnpu.review.sheets import read_sheets
 from nnpu.terminal import how_many
 
 if TYPE_CHECKING:
@@ -75,8 +80,6 @@ def answers_of(answers: Any, rows: Population) -> KnownRows:
     rows : Population
         The rows of the table that the review was about.
     """
-    from nnpu.review import Review
-
     review = getattr(answers, "review", answers)
     if not isinstance(review, Review):
         paths = [answers] if isinstance(answers, str | os.PathLike) else answers
@@ -107,15 +110,13 @@ def with_answers(
     paths : sequence of paths
         Answered sheets. Rows without a clear answer stay unknown.
     """
-    from nnpu.review.sheets import read_sheets
-
     at, values, count = {name: i for i, name in enumerate(names)}, known.copy(), 0
     for sheet in (sheet for path in paths for sheet in read_sheets(path)):
         unknown = [id_ for id_ in sheet.ids if id_ not in at]
         if unknown:
             raise InputError(
-                f"{sheet.source}: ids that are not in the data: {len(unknown)}, {unknown[0]!r} "
-                "first. Use the data file that the rows were drawn from."
+                f"{sheet.source}: ids that are not in the data: {len(unknown)}, such as "
+                f"{unknown[0]!r}. Use the data file that the rows were drawn from."
             )
         for id_, answer in zip(sheet.ids, sheet.answers, strict=True):
             if answer is not None and not np.isnan(answer):
@@ -149,9 +150,6 @@ def fit_with_answers(
     **options
         Passed to ``fit``.
     """
-    from nnpu.estimators.ensemble import EnsemblePU
-    from nnpu.estimators.ensemble.weights import audited_prior
-
     if isinstance(classifier, EnsemblePU):
         inside = np.isin(known.rows, fitted)
         rows = np.searchsorted(fitted, known.rows[inside])

@@ -35,7 +35,7 @@ __all__ = [
 
 _WIDEST = 300  # features beyond which reasons would take longer than the fit
 _BACKGROUND = 500  # rows that scores are compared with
-_LEAST = 0.02  # a column that moves the log-odds by less is no reason
+_LEAST = 0.02  # a column that moves the log-odds by less is not shown
 _WORDS = 200  # of a text, the heaviest, that are looked at
 _LONGEST = 40  # letters of a cell
 
@@ -81,8 +81,6 @@ def row_reasons(
     >>> row_reasons(model, as_batch(table), np.array([0]), most=1)[0][:9]
     'amount = '
     """
-    from nnpu.estimators.explain import contributions
-
     plan, classifier = model.columns_, model.classifier_
     raw = takes_raw(classifier)
     owners = np.array(
@@ -319,7 +317,7 @@ def columns_that_differ(
     model : TablePU
         Fitted.
     features : array or CSR matrix
-        As the classifier takes them; of words nothing is said.
+        As the classifier takes them; words are not compared.
     some, others : ndarray of int
         The rows.
     """

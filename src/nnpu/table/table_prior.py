@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nnpu.hidden import KnownShare, typical_share
-from nnpu.parameters import InputError
-from nnpu.prior import estimate_prior
+from nnpu.estimators.threads import one_blas_thread
+from nnpu.hidden import KnownShare, hidden_share
+from nnpu.prior import scar_test
+from nnpu.terminal import status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nnpu.estimators.base import BasePUClassifier
     from nnpu.prior import PriorEstimate, ScarTest
 
 __all__ = [
@@ -54,42 +56,36 @@ class TablePrior(NamedTuple):
 
 
 def table_prior(
+    classifier: BasePUClassifier,
     features: Any,
     s: NDArray[np.int8],
+    fitted: NDArray[np.intp],
     groups: NDArray[np.intp] | None,
-    sampling: str,
-    seed: int,
 ) -> TablePrior:
-    """Estimate the share of positives from the features of a table.
+    """Estimate the share of positives in a table as a fit of the classifier would.
+
+    It takes the steps of that fit up to the prior: of the ensemble, the members that need no prior
+    are fitted out of fold, and none to all rows.
 
     Parameters
     ----------
-    features : ndarray or sparse matrix of shape (n, d)
-        The features.
-    s : ndarray of shape (n,)
-        PU labels: 1, 0, −1.
-    groups : ndarray of shape (n,), optional
-        Rows of one group are never in two folds.
-    sampling : str
-        How the rows came about.
-    seed : int
-        The same seed gives the same estimate.
+    classifier : BasePUClassifier
+        Not fitted yet, with ``prior="auto"``.
+    features, s, groups
+        Of all rows: what the classifier takes, PU labels, and which rows belong together.
+    fitted : ndarray of int
+        The rows that a fit would not set aside.
     """
-    if features.dtype == object:
-        raise InputError(
-            "TablePU.estimate_prior takes columns of a table, not images, whose features only a "
-            "fit finds: fit the model and read classifier_.prior_estimate_."
-        )
-    estimate = estimate_prior(
-        features[s == 1],
-        features[s == 0],
-        sampling=sampling,
-        random_state=seed,
-        groups=None if groups is None else (groups[s == 1], groups[s == 0]),
-    )
-    share = float(np.mean(s >= 0)) if sampling == "one-sample" else 1.0
+    used = None if groups is None else groups[fitted]
+    try:
+        with one_blas_thread():  # as in the ensemble's fit
+            classifier._up_to_prior(features[fitted], s[fitted], used)
+    finally:
+        status("")
+    estimate = classifier.prior_estimate_
+    assert estimate is not None  # of prior="auto"
     counts = int((s == 1).sum()), int((s == 0).sum()), len(s)
-    return TablePrior(estimate.value * share, estimate, *counts)
+    return TablePrior(classifier.prior_, estimate, *counts)
 
 
 def in_rows(found: TablePrior) -> str:
@@ -122,14 +118,14 @@ def in_the_world(found: TablePrior) -> str:
     >>> from nnpu.prior import PriorEstimate
     >>> estimate = PriorEstimate(0.3, 0.2, 0.4, "auto", True, "", "one-sample", 0.4)
     >>> in_the_world(TablePrior(0.3, estimate, 20, 80, 100))[:52]
-    'Labels are seldom given at random. As far as genuine'
+    'Labels are seldom given at random. Allowing for what'
     """
-    share = typical_share(_known(found))
+    share = hidden_share(_known(found))[0]
     low, high = (round(end * found.unlabelled) for end in (share.low, share.high))
     return (
-        "Labels are seldom given at random. As far as genuine problems go, between "
-        f"{low:,} and {high:,} of the unlabelled rows are positive ({100 * share.low:.0f} to "
-        f"{100 * share.high:.0f} %). nnpu review narrows that."
+        "Labels are seldom given at random. Allowing for what was measured on genuine problems, "
+        f"between {low:,} and {high:,} of the unlabelled rows are positive ({100 * share.low:.0f} "
+        f"to {100 * share.high:.0f} %). nnpu review narrows that."
     )
 
 
@@ -169,7 +165,7 @@ def check_labels(
     sampling: str,
     seed: int,
 ) -> ScarTest | None:
-    """Run `nnpu.scar_test` on labelled and unlabelled rows; None for what is no matrix.
+    """Run `nnpu.scar_test` on labelled and unlabelled rows; None if they are not a matrix.
 
     Parameters
     ----------
@@ -181,8 +177,6 @@ def check_labels(
         As in `nnpu.scar_test`; the prior is not estimated from these rows.
     """
     from dataclasses import replace
-
-    from nnpu.prior import scar_test
 
     matrix = isinstance(features, np.ndarray) or sparse.issparse(features)
     p, u = codes == 1, codes == 0
@@ -208,12 +202,12 @@ def label_line(test: ScarTest) -> str:
     --------
     >>> from nnpu.prior import ScarTest
     >>> label_line(ScarTest(0.4, (), ""))
-    'Labels: nothing contradicts labels given at random (p = 0.4).'
+    'Labels: no evidence against random labelling (p = 0.4).'
     """
     if test.pvalue >= 0.05:
-        return f"Labels: nothing contradicts labels given at random (p = {test.pvalue:.2g})."
+        return f"Labels: no evidence against random labelling (p = {test.pvalue:.2g})."
     where = f", by {', '.join(map(str, test.columns))}" if test.columns else ""
     return (
         f"Labels: not given at random (p = {test.pvalue:.2g}): clear cases are labelled too "
-        f"often{where}, or the prior is too large."
+        f"often{where}, or the share is too large."
     )

@@ -14,9 +14,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from nnpu.data.folds import row_keys
-from nnpu.data.streams import Batch, stream_rows
+from nnpu.data.streams import Batch, prefetched, stream_rows
 from nnpu.estimators.base import NotebookBox, refuse_search_over_prior
 from nnpu.estimators.evaluation import evaluate, labelled_share, share_here, unlabelled_cut
+from nnpu.estimators.explain import Contributions
 from nnpu.estimators.loading import save
 from nnpu.estimators.out_of_fold import MOST_ROWS, out_of_fold
 from nnpu.hidden import AuditedHidden, unlabelled_probability
@@ -29,7 +30,7 @@ from nnpu.table.both_samples import (
     prior_of_the_rest,
 )
 from nnpu.table.columns import find_column, fit_columns, known_labels
-from nnpu.table.columns.drift import TrainingRows
+from nnpu.table.columns.drift import DriftWatch, TrainingRows, UsualScores, drift_sentence
 from nnpu.table.columns.repeated_ids import repeated_ids, without_copies
 from nnpu.table.fitting import (
     features_for,
@@ -43,6 +44,8 @@ from nnpu.table.fitting import (
 )
 from nnpu.table.holdout import (
     LEAST_LABELLED,
+    against_plain,
+    against_plain_in_folds,
     group_numbers,
     judge,
     judge_scores,
@@ -63,7 +66,9 @@ from nnpu.table.reading import (
     stacked,
 )
 from nnpu.table.table_answers import audited, audited_by
-from nnpu.table.table_explain import Explained, explain_aside, with_examples
+from nnpu.table.table_explain import Explained, explain_aside, explain_rows, with_examples
+from nnpu.table.table_prior import table_prior
+from nnpu.table.table_review import list_review
 
 if TYPE_CHECKING:
     import os
@@ -75,11 +80,9 @@ if TYPE_CHECKING:
     from nnpu.calibration import Threshold
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.estimators.evaluation import Evaluation
-    from nnpu.estimators.explain import Contributions
     from nnpu.report.html import Page
     from nnpu.review import ListReview
     from nnpu.table.columns import ColumnPlan
-    from nnpu.table.columns.drift import DriftWatch
     from nnpu.table.table_explain import Examples
     from nnpu.table.table_prior import TablePrior
 
@@ -120,39 +123,39 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
     drop : sequence of str
         Columns to exclude.
     keep : sequence of str
-        Columns to use though they would be excluded: a customer's id that repeats, or a column
+        Columns to use even if they would be excluded: a customer's id that repeats, or a column
         that is filled only in labelled or only in unlabelled rows.
     groups : str, optional
         A column such as patient or site: rows of one value are set aside together and are never
-        in two folds. It is no feature.
+        in two folds. It is not a feature.
     time : str, optional
-        A column that orders the rows: the latest are set aside. It is no feature.
+        A column that orders the rows: the latest are set aside. It is not a feature.
     holdout : float, default=0.2
-        The share of the rows that is set aside to judge the model, where one is: in tables of more
-        than 30,000 rows, with `time`, and for networks. Others are judged by all of their rows,
-        each scored by a model that was not fitted to it. 0 judges nothing.
+        The share of the rows that is set aside to judge the model, if any are: in tables of more
+        than 30,000 rows, with `time`, and for networks. Otherwise all rows judge the model, each
+        scored by one that was not fitted to it. With 0 the model is not judged.
     sep, decimal, encoding : str, optional
-        How a text file is written: what separates the cells, the decimal mark, the encoding. By
-        default detected. The decimal mark is that of any cells that are stored as strings.
+        How a text file is written: what separates the cells, the decimal mark, the encoding.
+        Detected by default. The decimal mark also holds for cells that are stored as strings.
     sheet : str, optional
         The sheet of an Excel workbook; by default the only one with data.
     random_state : int, default=0
         The same seed on the same machine gives the same bits.
     verbose : int, default=0
-        1 prints what is done, 2 also when, and what is done with each column.
+        1 prints each step, 2 also its time and all columns.
 
     Attributes
     ----------
     classifier_ : classifier
-        What was fitted to the features.
+        The classifier, fitted to the features.
     columns_ : ColumnPlan
         What is done with each column.
     prior_, prior_estimate_, classes_
-        Of the classifier.
+        Those of the classifier.
     pos_label_ : str or None
         The word that was taken as the positive, if the labels are words.
     holdout_ : Evaluation or None
-        What rows say that the model which scored them was not fitted to; None if they are too few.
+        The judgement by rows that the model was not fitted to; None if they are too few.
     labelled_share_ : float
         The share of the positives that is labelled, by ``prior_``; 0 in two samples.
     groups_ : str or None
@@ -162,7 +165,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
     threshold_ : float
         The score above which a row is predicted positive; see `choose_threshold`.
     explained_ : Explained
-        Which columns matter by these rows (``importance``), and for whom (``why``).
+        Which columns matter (``importance``), and which cells put a row where it is (``why``).
 
     Examples
     --------
@@ -242,8 +245,9 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         Parameters
         ----------
         table : table or path
-            A pandas, polars or pyarrow table, a NumPy array, or the path of a file. The columns of
-            an array of strings or of mixed cells are called ``x0``, ``x1`` and so on.
+            A pandas or polars frame (lazy ones too), a pyarrow table or anything else with an Arrow
+            stream (DuckDB, Ibis), a NumPy array, or the path of a file. The columns of an array of
+            strings or of mixed cells are called ``x0``, ``x1`` and so on.
         s : str or array-like
             The column with the PU labels, or the labels: 1, true or yes where a row is known to
             be positive; 0, false, no or nothing where that is unknown; −1 for a known negative;
@@ -257,11 +261,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             batch, codes = self._once(batch, codes)
             batch, codes = self._apart(batch, codes)
         groups, unused = self._groups(batch, codes)
-        in_folds = self._in_folds(codes)
-        aside = np.zeros(len(codes), dtype=bool)
-        if not in_folds:
-            how = self.holdout, self.random_state
-            aside = rows_to_judge(batch, codes, *how, groups=groups, time=self.time)
+        in_folds, aside = self._aside(batch, codes, groups)
         fitted = np.flatnonzero(~aside)
         self.columns_ = self._plan(batch, fitted, unused)
         self._say(*self._lines(batch, codes, aside, in_folds))
@@ -292,9 +292,9 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
     def fit_two(self, positives: Any, unlabelled: Any) -> Self:
         """Fit to two tables, positives in one and unlabelled rows in the other: two samples.
 
-        Columns are matched by their names; a warning names those that only one table has, and
-        says so if positives stand in the unlabelled table too, by their id or cell by cell: they
-        are taken out of it. `sampling` becomes "two-sample".
+        Columns are matched by their names; a warning names those that only one table has.
+        Positives that are in the unlabelled table too, by their id or cell by cell, are taken out
+        of it, with a warning. `sampling` becomes "two-sample".
 
         Parameters
         ----------
@@ -337,6 +337,15 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         enough = min((codes == 1).sum(), (codes == 0).sum()) >= LEAST_LABELLED
         small = len(codes) <= MOST_ROWS and self.time is None and self.holdout > 0
         return bool(small and enough and not trains_in_epochs(self.model, self.images))
+
+    def _aside(
+        self, batch: Batch, codes: NDArray[np.int8], groups: Any
+    ) -> tuple[bool, NDArray[np.bool_]]:
+        """Return whether the model is judged in folds, and else which rows are set aside."""
+        if self._in_folds(codes):
+            return True, np.zeros(len(codes), dtype=bool)
+        how = self.holdout, self.random_state
+        return False, rows_to_judge(batch, codes, *how, groups=groups, time=self.time)
 
     def _judge_in_folds(
         self, batch: Batch, features: Any, codes: NDArray[np.int8], groups: Any, known: Any
@@ -400,8 +409,6 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         self, features: Any, codes: NDArray[np.int8], fold: NDArray[np.intp], rows: Any
     ) -> list[str]:
         """Compare the list with that of a plain classifier; only verbose=2 has room to say it."""
-        from nnpu.table.holdout import against_plain
-
         found = self.holdout_
         assert found is not None
         same = "the same folds" if found.fold is not None else "the same rows set aside"
@@ -443,16 +450,33 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         self._say(*lines)
 
     def estimate_prior(self, table: Any, s: Any) -> TablePrior:
-        """Estimate the share of positives in a table, without fitting a model."""
-        from nnpu.table.table_prior import table_prior
+        """Estimate the share of positives in a table as `fit` with ``prior="auto"`` does.
 
+        It is what `fit` finds on the same table with the same seed, without the rest of a fit.
+
+        Parameters
+        ----------
+        table, s
+            As in `fit`.
+        """
         batch, codes = self._apart(*self._once(*self._read(table, s)))
         groups, unused = self._groups(batch, codes)
-        self.columns_ = self._plan(batch, np.arange(batch.n_rows), unused)
-        features = features_for(self._classifier(codes), self.columns_, batch)
+        fitted = np.flatnonzero(~self._aside(batch, codes, groups)[1])
+        self.columns_ = self._plan(batch, fitted, unused)
+        if self.columns_.has_images:
+            raise InputError(
+                "TablePU.estimate_prior takes columns of a table, not images, whose features only "
+                "a fit finds: fit the model and read classifier_.prior_estimate_."
+            )
+        classifier = self._classifier(codes[fitted]).set_params(prior="auto")
+        features = features_for(classifier, self.columns_, batch)
+        name_drivers(classifier, self._labelled_by(), self.columns_, features)
         leaking_columns(self.columns_, features, codes, batch, self.sampling)
-        features = self.columns_.as_one_matrix(features)[0]
-        return table_prior(features, codes, groups, self.sampling, self.random_state)
+        self._say(
+            f"Estimating the share as a fit does: {type(classifier).__name__} on "
+            f"{len(fitted):,} rows, out of fold ..."
+        )
+        return table_prior(classifier, features, codes, fitted, groups)
 
     def plan_columns(self, table: Any, s: Any = None) -> ColumnPlan:
         """Say what would be done with each column of a table, without fitting a model.
@@ -468,14 +492,15 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         Returns
         -------
         ColumnPlan
-            Its ``columns`` have a ``name``, a ``kind``, and ``told()``, which says it in words.
+            Its ``columns`` have a ``name``, a ``kind``, and a ``description()`` in words.
 
         Examples
         --------
         >>> import pyarrow as pa
         >>> table = pa.table({"age": [31, 45, 52], "town": ["Ulm", "Bonn", "Ulm"]})
-        >>> [f"{column.name}: {column.told()}" for column in TablePU().plan_columns(table).columns]
-        ['age: number', 'town: 1 category, rarer ones together']
+        >>> plan = TablePU().plan_columns(table)
+        >>> [f"{column.name}: {column.description()}" for column in plan.columns]
+        ['age: number', 'town: 1 category, rare ones merged']
         """
         job: TablePU = clone(self).set_params(verbose=0)  # this one stays as it is
         unused: dict[str, str] = {}
@@ -498,8 +523,6 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         table : table or path
             The rows, with the columns of the fit; an array if the fit took one.
         """
-        from nnpu.table.columns.drift import drift_sentence
-
         watch = self.drift_watch()
         scores = np.concatenate([part for _, part in self.scored(table, watch)])
         if lines := watch.lines():
@@ -537,8 +560,6 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
 
     def _answers(self, table: Any, s: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return the probability of each row, and whether it is predicted positive."""
-        from nnpu.table.columns.drift import drift_sentence
-
         watch, probabilities, flags = self.drift_watch(), [], []
         check_order(table, s)
         given = None if s is None or isinstance(s, str) else label_cells(self._rows(table), s)
@@ -630,8 +651,6 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             labelled=self.labelled_share_,
         )
         if sum(batch.n_rows for batch in batches) == len(codes):
-            from nnpu.table.holdout import against_plain_in_folds
-
             parts = [features_for(self.classifier_, self.columns_, batch) for batch in batches]
             found = replace(found, plain=against_plain_in_folds(self, parts, codes, found.scores))
         drift, counts = watch.lines(), watch.counts()
@@ -739,9 +758,6 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             ``base + values.sum(axis=1)`` are the scores of ``classifier_``, and ``columns`` the
             names of the columns that are features.
         """
-        from nnpu.estimators.explain import Contributions
-        from nnpu.table.table_explain import explain_rows
-
         rows = self.transform(table)
         if rows.shape[0] == 0:
             names = [column.name for column in self.columns_.columns if column.width]
@@ -819,8 +835,6 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             With ``next``, ``answer``, ``found``, ``left``, ``certificate`` and ``save``;
             `nnpu.review.load` reads it. Row numbers are those of the table, from 0 on.
         """
-        from nnpu.table.table_review import list_review
-
         check_is_fitted(self)
         return list_review(self, table, label=s)
 
@@ -864,8 +878,6 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         if is_mixed(table):
             table = self._rows(table)
         self._check_array(table)
-        from nnpu.data.streams import prefetched
-
         rows = 0
         batches = stream_rows(table, **self._how()) if is_path(table) else [self._batch(table)]
         read = ((b, features_for(self.classifier_, self.columns_, b, watch)) for b in batches)
@@ -880,8 +892,6 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
 
     def drift_watch(self) -> DriftWatch:
         """Return what compares rows and their scores with those of the training."""
-        from nnpu.table.columns.drift import DriftWatch, UsualScores
-
         check_is_fitted(self)
         found = self.holdout_
         if found is None:
@@ -965,7 +975,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         if len(rows) == batch.n_rows:
             return batch, codes
         copies = batch.n_rows - len(rows)
-        self._say(f"{copies:,} of {batch.n_rows:,} rows repeat another row and are left out.")
+        self._say(f"{copies:,} of {batch.n_rows:,} rows repeat another row and are dropped.")
         return replace(batch.take(rows), numbers=rows), codes[rows]
 
     def _apart(self, batch: Batch, codes: NDArray[np.int8]) -> tuple[Batch, NDArray[np.int8]]:
@@ -982,8 +992,9 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         self._taken_out = len(twins), int((codes == 0).sum())
         warnings.warn(
             f"{len(twins):,} of the {(codes == 0).sum():,} unlabelled rows are labelled positives "
-            "too and are taken out of them. If the positives were drawn from the unlabelled rows, "
-            "this is one sample: mark them in a label column and use sampling='one-sample'.",
+            "too and are no longer counted as unlabelled. If the positives were drawn from the "
+            "unlabelled rows, this is one sample: mark them in a label column and use "
+            "sampling='one-sample'.",
             UserWarning,
             stacklevel=3,
         )
@@ -1004,7 +1015,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
     def _groups(
         self, batch: Batch, codes: NDArray[np.int8]
     ) -> tuple[NDArray[np.intp] | None, dict[str, str]]:
-        """Return what keeps rows together, and the columns that are no features, with reasons."""
+        """Return what keeps rows together, and the columns that are not features, with reasons."""
         for name in self.keep:
             find_column(name, batch.names, batch.source)
         groups, self.groups_ = group_numbers(batch, self.groups), self.groups
@@ -1015,7 +1026,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         exempt = {*named, *self.drop, *self.keep, *self._labelled_by()}
         for name, how in one_sided_fillings(batch, codes, exempt).items():
             unused[name] = f"{how}; --keep {name} uses it"
-            self._say(f"Left out: {name} gives the label away ({how}). To use it: --keep {name}.")
+            self._say(f"Excluded: {name} gives the label away ({how}). To use it: --keep {name}.")
         for found in repeated_ids(batch, codes, {*exempt, *unused}):
             together = self.groups_ is None and self.time is None
             if together:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +14,14 @@ from sklearn.preprocessing import normalize
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.estimators.evaluation import unlabelled_cut
 from nnpu.files import write_text
-from nnpu.hidden import Estimate, unlabelled_probability
+from nnpu.hidden import unlabelled_probability
 from nnpu.parameters import InputError
+from nnpu.ranges import Estimate
 from nnpu.review import Audit, ListReview, Review, curves, least_cost, list_count, scar_check
-from nnpu.review.audits import FIGURES
+from nnpu.review.audits import FIGURES, AuditedEstimate
+from nnpu.review.desk import Desk
 from nnpu.review.page import images_of
+from nnpu.review.serve import serve
 from nnpu.review.sheets import cells as table_cells
 from nnpu.review.sheets import looks_text, parse_purpose
 from nnpu.review.worklist import STATE, load
@@ -59,7 +62,7 @@ __all__ = [
     "write_rows",
 ]
 
-_FOLDS = 3
+_FOLDS = 3  # in which rows of the fit are scored again: each costs a fit
 _ROWS, _ROWS_OF_LIST = 100, 30  # to draw, unless somebody says how many
 _LONGEST_CELL = 20_000  # characters
 _FINE = 0.02  # a prior that is known this well changes few decisions
@@ -136,8 +139,8 @@ class Findings:
     notes: list[str]
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as plain values; a figure that there is none of is None."""
-        plain: dict[str, Any] = _without_nan(asdict(self))
+        """Return everything as plain values; undefined figures are None."""
+        plain: dict[str, Any] = _plain(self)
         return plain
 
     def lines(self) -> list[str]:
@@ -150,18 +153,20 @@ class Findings:
             more.append(f"  {name:10s} {getattr(self.audit, name)}{before}{after}")
         if self.audit.precision_unlabelled is not None:
             more.append(f"  precision among unlabelled rows {self.audit.precision_unlabelled}")
-        head = f"From {self.audit.answered} answers, with 90 % intervals:"
+        head = f"From {self.audit.answered} answers, with 90 % ranges:"
         return [head, *more, *self.remarks()]
 
     def remarks(self) -> list[str]:
         """Return what there is to say beside the figures, a sentence each."""
         lines = []
         if wanted := self.audit.rows_for(2 * _FINE):
-            lines.append(f"About {wanted:,} more answers would give the prior to ±{_FINE}.")
+            lines.append(
+                f"About {wanted:,} more answers would give the share of positives to ±{_FINE}."
+            )
         if self.cut is not None:
             lines.append(
                 f"Cut of least cost: {self.cut.threshold:.3f} (between {self.cut.low:.3f} and "
-                f"{self.cut.high:.3f} the answers see no difference); cost per row "
+                f"{self.cut.high:.3f} the answers show no difference); cost per row "
                 f"{self.cut.cost}, {self.cut.flagged:.1%} of the rows flagged."
             )
         if self.scar is not None:
@@ -397,9 +402,6 @@ def serve_review(
     """
     import pyarrow as pa
 
-    from nnpu.review.desk import Desk
-    from nnpu.review.serve import serve
-
     shown = {key: cells for key, cells in batch.columns.items() if key != model.label_}
     table = pa.table(shown) if shown else None
 
@@ -483,8 +485,8 @@ class ListFindings:
         lines = [
             f"Of the first {self.top:,} rows {self.answered:,} were answered: {self.yes:,} yes.",
             f"Positive among the {self.top:,}: about {count:,} ({low:,} to {high:,}, exact 90 % "
-            "interval).",
-            f"If you stopped when you liked the answers: {any_low:,} to {any_high:,}.",
+            "range).",
+            f"If you stopped early because of the answers: {any_low:,} to {any_high:,}.",
         ]
         if self.believed is not None:
             ends = [round(end * self.top) for end in self.believed[1:]]
@@ -520,8 +522,8 @@ def list_findings(model: TablePU, table: TableReview) -> ListFindings:
     notes = [*table.notes, *table.review.notes]
     if clear.size < given.size:
         notes.append(
-            f"{given.size - clear.size} rows have no clear answer and are left out: the interval "
-            "holds if they are like the others."
+            f"{given.size - clear.size} rows have no clear answer and are ignored: the range holds "
+            "if they are like the others."
         )
     return ListFindings(size, clear.size, yes, share(False), share(True), believed, notes)
 
@@ -653,11 +655,16 @@ def _with_answers(model: TablePU, table: TableReview) -> Evaluation | None:
     return audited(found, known, np.arange(len(found.s)), cut, model.label_bias)
 
 
-def _without_nan(value: Any) -> Any:
+def _plain(value: Any) -> Any:
+    """Return dataclasses and audited figures by their names, and None for NaN."""
+    if isinstance(value, AuditedEstimate):
+        value = value.to_json()
+    elif is_dataclass(value):
+        value = {each.name: getattr(value, each.name) for each in fields(value)}
     if isinstance(value, dict):
-        return {key: _without_nan(one) for key, one in value.items()}
+        return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_nan(one) for one in value]
+        return [_plain(one) for one in value]
     return None if isinstance(value, float) and np.isnan(value) else value
 
 
@@ -706,14 +713,7 @@ def _out_of_fold(model: TablePU, batch: Batch, codes: NDArray[np.int8]) -> NDArr
     folds = PUStratifiedKFold(_FOLDS, random_state=model.random_state)
     groups = group_numbers(batch, model.groups_)
     for fitted, rest in folds.split(features, codes, groups):
-        part = clone(model.classifier_).set_params(**_quick(model))
+        part = clone(model.classifier_)._adapt(prior=model.prior_, verbose=0, n_folds=_FOLDS)
         part.fit(features[fitted], codes[fitted])
         scores[rest] = part.decision_function(features[rest])
     return scores
-
-
-def _quick(model: TablePU) -> dict[str, Any]:
-    """Return the parameters of a model that only scores: the prior is known, nothing is said."""
-    wanted = {"prior": model.prior_, "verbose": 0, "n_folds": _FOLDS}
-    known = model.classifier_.get_params(deep=False)
-    return {name: value for name, value in wanted.items() if name in known}

@@ -280,7 +280,7 @@ def rademacher_empirical(
     draws: int = 200,
     random_state: int | None = None,
 ) -> RademacherEstimate:
-    """Estimate the Rademacher complexity of one's own class of functions on a sample.
+    """Estimate the Rademacher complexity of your own class of functions on a sample.
 
     Parameters
     ----------

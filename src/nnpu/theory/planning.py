@@ -125,7 +125,7 @@ def _sizes(
 
 
 _OWNER = "plan"
-_LEAST, _MOST = 1e-9, 1e9  # beyond these a plan is no plan, and squares may overflow
+_LEAST, _MOST = 1e-9, 1e9  # beyond these a plan is useless, and squares may overflow
 
 
 @dataclass(frozen=True)

@@ -56,8 +56,8 @@ __all__ = [
     "run_identity",
 ]
 
-_KEPT = 2
-_DIGITS = 10
+_KEPT = 2  # checkpoints: if the newest is damaged, a run resumes from the one before
+_DIGITS = 10  # of a checkpoint's number, padded: names sort as numbers do
 _SUFFIXES = (".json", ".safetensors")
 _OLD_LOCK = "lock"  # version 0.1.0 kept its lock in the folder
 
@@ -108,7 +108,7 @@ class CheckpointFolder:
         if not self.path.is_dir():
             raise InputError(
                 f"{self.path} was removed while the run was writing its checkpoints there. Start "
-                "again; the run begins anew."
+                "it again; it begins from scratch."
             )
         tensors: dict[str, Tensor] = {}
         text = _canonical(_flat(state, tensors))
@@ -130,7 +130,7 @@ class CheckpointFolder:
         if numbers:
             raise InputError(
                 f"No checkpoint in {self.path} is readable any more: their checksums are wrong. "
-                "Remove the folder to start anew."
+                "Remove the folder to start from scratch."
             )
         return None
 
@@ -542,7 +542,7 @@ class _Keeper:
 class _Interrupts:
     """Holds an interruption by the keyboard back until a step is complete.
 
-    A state in the middle of a step is none to go on from. A second Ctrl-C does not wait.
+    A run cannot resume from the middle of a step. A second Ctrl-C does not wait.
     """
 
     def __enter__(self) -> _Interrupts:

@@ -195,8 +195,8 @@ def _exchange() -> Iterator[None]:
         silent = re.search("time[d ]*out", str(error), re.IGNORECASE)
         what = "does not answer in time" if silent else "has ended"
         raise ConnectionError(
-            f"Another process of this training {what}. Look for its own error; then start all "
-            "of them again: with checkpoints the run goes on where it was"
+            f"Another process of this training {what}. Look for its own error; then start all of "
+            "them again: with checkpoints the run resumes where it stopped"
         ) from error
 
 

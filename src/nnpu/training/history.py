@@ -200,7 +200,7 @@ class MLflow:
     ----------
     run_id : str or None, default=None
         The run to log to; None is the active one (``mlflow.start_run()``), which MLflow starts if
-        there is none. Name the run to go on in it after an interruption.
+        needed. Name a run to continue it after an interruption.
 
     Examples
     --------

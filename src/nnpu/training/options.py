@@ -155,12 +155,12 @@ class Training:
             )
 
 
-#: What `PUClassifier` does unless told otherwise.
+#: How `PUClassifier` trains by default.
 DEFAULT_TRAINING = Training(schedule="cosine", warm_up=0.2)
 
 
 class Progress(Protocol):
-    """Something that is told of every epoch."""
+    """Something that shows every epoch."""
 
     def update(self, row: Mapping[str, float]) -> None:
         """Show a row of history."""

@@ -6,7 +6,7 @@ import sys
 import warnings
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 
 from nnpu.calibration import ScoreCalibration
 from nnpu.data.vectors import as_array
-from nnpu.estimators.base import BasePUClassifier
+from nnpu.estimators.base import BasePUClassifier, FitData
 from nnpu.estimators.ensemble import stored as state
 from nnpu.estimators.ensemble.inputs import (
     Dense,
@@ -34,16 +34,20 @@ from nnpu.estimators.ensemble.inputs import (
     usable,
 )
 from nnpu.estimators.ensemble.member_scorers import Scorer, View
-from nnpu.estimators.ensemble.members import MANY_COLUMNS, MEMBERS, PIXELS, excluded
+from nnpu.estimators.ensemble.members import MEMBERS, PIXELS, excluded
 from nnpu.estimators.ensemble.sparse_members import joined
-from nnpu.estimators.ensemble.task import Task
+from nnpu.estimators.ensemble.task import MANY_COLUMNS, Member, Task
 from nnpu.estimators.ensemble.trials import Folds, Trial, make_folds, refit, try_member
 from nnpu.estimators.ensemble.weights import (
+    answers_count,
+    audited_prior,
     calibrated,
+    corrected,
     find_cut,
     find_stack,
     find_weights,
     p_against_u,
+    signed_weights,
 )
 from nnpu.estimators.out_of_fold import MOST_ROWS, OutOfFold, align
 from nnpu.estimators.threads import count_jobs, in_threads, one_blas_thread
@@ -59,6 +63,16 @@ if TYPE_CHECKING:
 __all__ = ["SURE", "EnsemblePU"]
 
 _OWNER = "EnsemblePU"
+
+
+class _Work(NamedTuple):
+    """What the members are tried on, and what became of those that were tried."""
+
+    task: Task
+    folds: Folds
+    trials: list[Trial]
+
+
 SURE = 1e-9  # probabilities nearer to 0 or 1 count as this
 
 
@@ -93,7 +107,7 @@ class EnsemblePU(BasePUClassifier):
     random_state : int, RandomState or None, default=None
         Decides folds and members: the same seed on the same machine gives the same bits.
     n_jobs : int or None, default=None
-        Threads of the trees; None is one for each processor that is free. Results do not depend
+        Threads of the trees; None means one for each processor that is free. Results do not depend
         on it.
     verbose : int, default=0
         1 shows what is being fitted, on a line that changes; 2 prints a line per member.
@@ -139,8 +153,9 @@ class EnsemblePU(BasePUClassifier):
     array([1., 0.])
     """
 
+    _takes_codes = True
+    _takes_words = True
     out_of_fold_: OutOfFold | None = None
-    _answers: KnownRows | None = None  # while rows are fitted
     _stack: NDArray[np.float64] | None = None
 
     def __init__(
@@ -167,7 +182,7 @@ class EnsemblePU(BasePUClassifier):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, *, groups: Any = None, answers: KnownRows | None = None) -> Self:
-        """Fit from labelled positives and unlabelled rows, and from what a person said of some.
+        """Fit from labelled positives and unlabelled rows, and from a person's answers to some.
 
         Parameters
         ----------
@@ -178,13 +193,9 @@ class EnsemblePU(BasePUClassifier):
             unlabelled. Their classes are added to the risk of every member, the more answers the
             more they count, and calibrate. ``prior="auto"`` takes the audited prior.
         """
-        self._answers = answers
-        try:
-            # Matrices are small here: a second thread would mostly wait, and take its core.
-            with one_blas_thread():
-                return super().fit(X, y, groups=groups)
-        finally:
-            self._answers = None
+        # Matrices are small here: a second thread would mostly wait, and take its core.
+        with one_blas_thread():
+            return self._fit(X, y, groups, answers=answers)
 
     def _check_parameters(self) -> None:
         self._check_shared_parameters()
@@ -234,12 +245,15 @@ class EnsemblePU(BasePUClassifier):
         check_consistent_length(matrix, s)
         return matrix, s
 
-    def _prepare(self, X: Any, codes: Labels, seed: int) -> None:
+    def _prepare(self, data: FitData) -> _Work:
         """Score P against U out of fold, by the members that need no prior."""
+        X, codes = data.x, data.codes
         self.categories_ = find_categories(self.categories, self.levels_, X.shape[1], _OWNER)
         n_dense = self._n_dense(X)
         if any(i >= n_dense for i in self.categories_):
-            raise InputError("A sparse matrix has no category columns; one-hot columns do as well.")
+            raise InputError(
+                "A sparse matrix has no category columns: use one-hot columns instead."
+            )
         self.columns_ = fit_columns(X, self.categories_, _OWNER, n_dense)
         used = np.flatnonzero((codes >= 0) | (self.sampling == "one-sample"))
         x, words = self.columns_.parts(X if len(used) == len(codes) else X[used], n_dense)
@@ -248,34 +262,34 @@ class EnsemblePU(BasePUClassifier):
         if not sp.issparse(x):
             self.design_ = fit_dense(x, np.array(self.categories_, dtype=np.int32))
         n_folds = None if isinstance(self.n_folds, str) else self.n_folds
-        groups = None if self._groups is None else self._groups[used]
+        groups = None if data.groups is None else data.groups[used]
         equal = X[used] if words is not None else x
-        folds = make_folds(equal, s, seed, n_folds, groups)
+        folds = make_folds(equal, s, data.seed, n_folds, groups)
         jobs = count_jobs(self.n_jobs)
         view = View(x, self.design_, words)
-        task = Task(view, s, self.categories_, self.sampling, seed, jobs, int(s.sum()))
-        if self._answers is not None:
-            from nnpu.estimators.ensemble import weights as reviewed
-
-            signed = reviewed.signed_weights(self._answers, codes)[used]
-            eta = reviewed.answers_count(int(np.count_nonzero(signed[s == 0])))
+        task = Task(view, s, self.categories_, self.sampling, data.seed, jobs, int(s.sum()))
+        if data.answers is not None:
+            signed = signed_weights(data.answers, codes)[used]
+            eta = answers_count(int(np.count_nonzero(signed[s == 0])))
             task = replace(task, answers=signed, eta=eta)
-        self._work: tuple[Task, Folds, list[Trial]] = (task, folds, [])
+        work = _Work(task, folds, [])
         reasons = excluded(task, self._asked())
         for member in MEMBERS.values():
             if reason := reasons.get(member.name, ""):
-                self._work[2].append(Trial(member, reason=reason))
+                work.trials.append(Trial(member, reason=reason))
             elif not member.needs_prior:
-                self._try(member.name)
+                work.trials.append(self._try(member, task, folds))
+        return work
 
-    def _try(self, name: str) -> None:
-        task, folds, trials = self._work
-        trials.append(trial := try_member(MEMBERS[name], task, folds))
+    def _try(self, member: Member, task: Task, folds: Folds) -> Trial:
+        """Score the held-out rows by one member, and say what came of it."""
+        trial = try_member(member, task, folds)
         if trial.reason:
-            words = f"The member {name!r} of {_OWNER} is left out: it {trial.reason}."
+            words = f"The member {member.name!r} of {_OWNER} is not used: it {trial.reason}."
             warnings.warn(words, UserWarning, stacklevel=2)
         found = trial.reason or f"AUC of P against U {trial.auc or 0:.3f}"
-        self._say(f"{name}: {found}, {trial.seconds:.1f} s out of fold")
+        self._say(f"{member.name}: {found}, {trial.seconds:.1f} s out of fold")
+        return trial
 
     def _say(self, text: str) -> None:
         if self.verbose > 1:
@@ -283,53 +297,49 @@ class EnsemblePU(BasePUClassifier):
         elif self.verbose:
             status(f"{text} ...")
 
-    def _find_prior(self, X: Any, codes: Labels, seed: int) -> float:
-        if self.prior != "auto" or self._answers is None or self._answers.prior is None:
-            return super()._find_prior(X, codes, seed)
-        from nnpu.estimators.ensemble import weights as reviewed
-
-        self.prior_estimate_ = reviewed.audited_prior(self._answers, codes, self.sampling)
+    def _find_prior(self, data: FitData, work: _Work) -> float:
+        if self.prior != "auto" or data.answers is None or data.answers.prior is None:
+            return super()._find_prior(data, work)
+        self.prior_estimate_ = audited_prior(data.answers, data.codes, self.sampling)
         return self.prior_estimate_.value
 
-    def _prior_samples(self, X: Any, codes: Labels, seed: int) -> tuple[Any, Any, Any]:
+    def _prior_samples(self, data: FitData, work: _Work) -> tuple[Any, Any, Any]:
         """Out-of-fold scores: the mean of the members' that need no prior.
 
         Words and what may be pixels are scored anew: classes may lie further apart in them.
         """
+        X, codes = data.x, data.codes
         if self.n_dense and sp.issparse(X):
             rows = joined(X, self.n_dense, self.categories_)[0]
-            return super()._prior_samples(rows, codes, seed)
+            return super()._prior_samples(replace(data, x=rows), work)
         if X.shape[1] > (MANY_COLUMNS if sp.issparse(X) else PIXELS):
-            return super()._prior_samples(X, codes, seed)
-        _, folds, trials = self._work
+            return super()._prior_samples(data, work)
         used = codes if self.sampling == "one-sample" else codes[codes >= 0]
-        kept = used[folds.held_out]  # known negatives are no part of U
-        usable = [t.scores for t in trials if not t.reason]
+        kept = used[work.folds.held_out]  # known negatives are not part of U
+        usable = [trial.scores for trial in work.trials if not trial.reason]
         if not usable:
             raise InputError("No member tells labelled from unlabelled rows: give the prior.")
         mean = np.mean([(one - one.mean()) / one.std() for one in usable], axis=0)
         return mean[kept == 1], mean[kept == 0], None
 
-    def _fit_scores(self, X: Any, codes: Labels, seed: int) -> None:
-        task, folds, trials = self._work
-        task = replace(task, prior=self.prior_)
-        self._work = (task, folds, trials)
+    def _fit_scores(self, data: FitData, work: _Work) -> None:
+        folds, trials = work.folds, list(work.trials)
+        task = replace(work.task, prior=self.prior_)
         known = {trial.member.name for trial in trials}
-        for member in MEMBERS.values():
-            if member.name not in known:
-                self._try(member.name)
-        del self._work
+        trials += [
+            self._try(member, task, folds)
+            for member in MEMBERS.values()
+            if member.name not in known
+        ]
         used = [trial for trial in trials if not trial.reason]
         if not used:
             raise InputError("No member of EnsemblePU could be fitted: no column tells rows apart.")
         s = task.s[folds.held_out]
         log_odds = self._combine(used, s)
         self._finish(log_odds, s)
-        self.out_of_fold_ = self._out_of_fold(used, folds, s, log_odds, codes)
+        self.out_of_fold_ = self._out_of_fold(used, folds, s, log_odds, data.codes)
         if task.answers is not None:
-            from nnpu.estimators.ensemble import weights as reviewed
-
-            self.calibration_, self.threshold_ = reviewed.corrected(
+            self.calibration_, self.threshold_ = corrected(
                 self.calibration_, log_odds, task.answers[folds.held_out]
             )
         self.aside_: float | None = None
@@ -338,15 +348,14 @@ class EnsemblePU(BasePUClassifier):
             self._say(f"{trial.member.name}: fitted to all rows")
             self.scorers_.append(refit(trial, task))
         status("")
-        weights = dict(
-            zip(self._names, (self._weights / self._weights.sum()).tolist(), strict=True)
-        )
+        shares = (self._weights / self._weights.sum()).tolist()
+        weight = dict(zip(self._names, shares, strict=True))
         tried = [*used, *(trial for trial in trials if trial.reason)]
         tried.sort(key=lambda trial: list(MEMBERS).index(trial.member.name))
         self.members_: list[dict[str, Any]] = [
             {
                 "name": trial.member.name,
-                "weight": weights.get(trial.member.name, 0.0),
+                "weight": weight.get(trial.member.name, 0.0),
                 "auc": trial.auc,
                 "aside": None,
                 "reason": trial.reason,
@@ -458,7 +467,8 @@ class EnsemblePU(BasePUClassifier):
         if p_against_u(log_odds, s) <= 0.5:
             warnings.warn(
                 "Out of fold, labelled rows score no higher than unlabelled ones: nothing was "
-                "learned that holds for new rows. Too few positives, or columns that do not tell.",
+                "learned that holds for new rows. There are too few positives, or the columns do "
+                "not tell the classes apart.",
                 UserWarning,
                 stacklevel=2,
             )

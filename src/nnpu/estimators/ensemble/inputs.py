@@ -16,7 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
-from nnpu.data.vectors import as_array
+from nnpu.data.vectors import as_array, mean_and_scale
+from nnpu.estimators.features import as_numbers
 from nnpu.parameters import InputError, ParameterError, shown
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def frame_levels(X: Any) -> Levels:
         if len(found) > MOST_CODES:
             raise InputError(
                 f"The column {str(X.columns[i])!r} has {len(found):,} different values, more than "
-                f"{MOST_CODES:,}: leave it out or make it numbers."
+                f"{MOST_CODES:,}: exclude it or turn it into numbers."
             )
         levels[i] = found
     return levels
@@ -125,7 +126,7 @@ def _is_missing(value: Any) -> bool:
 FAR = 1e30  # a value farther out than this many times the spread counts as this far
 _FAR_APART = 1e6  # a sparse column this many times the usual size is brought down to it
 _ENOUGH = 100_000  # rows that the spread of a column is taken from
-MOST_CODES = 1 << 16  # categories of a column that are told apart
+MOST_CODES = 1 << 16  # different categories of a column, at most
 
 #: The levels of each column of words, by the number of the column.
 Levels = dict[int, list[Any]]
@@ -136,8 +137,6 @@ def usable(X: Any, owner: str) -> Any:
     X = as_array(X)
     if type(X) is np.ndarray and X.dtype.kind in "biuf":
         return X
-    from nnpu.estimators.features import as_numbers
-
     return as_numbers(X, missing=True, dates=True, owner=owner)
 
 
@@ -367,8 +366,7 @@ def fit_dense(x: NDArray[np.float32], categories: NDArray[np.int32]) -> Dense:
     numeric = numeric[~gaps[:, numeric].all(axis=0)]
     low, high = _tails(x[:, numeric], gaps[:, numeric])
     clipped = np.clip(x[:, numeric].astype(np.float64), low, high)
-    mean = np.nanmean(clipped, axis=0) if len(numeric) else np.zeros(0)
-    scale = np.nanstd(clipped, axis=0) if len(numeric) else np.zeros(0)
+    mean, scale = mean_and_scale(clipped)
     columns, codes = [], []
     for column in categories:
         values, counts = np.unique(x[~gaps[:, column], column], return_counts=True)
@@ -381,7 +379,7 @@ def fit_dense(x: NDArray[np.float32], categories: NDArray[np.int32]) -> Dense:
         low,
         high,
         mean.astype(np.float32),
-        np.where(scale > 0, scale, 1).astype(np.float32),
+        scale.astype(np.float32),
         flagged,
         np.array(columns, dtype=np.int32),
         np.array(codes, dtype=np.float32),
@@ -493,12 +491,12 @@ def fit_expansion(dense: NDArray[np.float32], n_numeric: int, *, kind: str) -> E
         np.ones(1, np.float32),
     )
     raw: NDArray[Any] = unit.raw(dense).astype(np.float64)
-    mean, scale = raw.mean(axis=0), raw.std(axis=0)
+    mean, scale = mean_and_scale(raw, least=1e-6)
     return Expansion(
         unit.hinge_column,
         unit.hinge_knot,
         left,
         right,
         mean.astype(np.float32),
-        np.where(scale > 1e-6, scale, 1).astype(np.float32),
+        scale.astype(np.float32),
     )

@@ -8,11 +8,9 @@ the prior. The strength of each goes by n_p, since the positives are what is sca
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import expit, logit
 
 from nnpu.boosting import kl_round
@@ -27,7 +25,7 @@ from nnpu.estimators.ensemble.member_scorers import (
     bumps,
 )
 from nnpu.estimators.ensemble.sparse_members import SparseLinear, Taught, Topics
-from nnpu.estimators.ensemble.task import Member, ridge
+from nnpu.estimators.ensemble.task import MANY_COLUMNS, Member, ridge
 from nnpu.estimators.ensemble.weights import p_against_u
 from nnpu.estimators.forest import Forest
 
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
     from nnpu.estimators.ensemble.task import Task
 
 __all__ = [
-    "MANY_COLUMNS",
     "MEMBERS",
     "PIXELS",
     "Member",
@@ -47,59 +44,34 @@ __all__ = [
     "excluded",
 ]
 
-#: Dense columns beyond which squares, hinges and kernels are not worth their time; sparse ones
-#: beyond which words that stand beside each other count together.
-MANY_COLUMNS = 500
 PIXELS = 50  # dense columns beyond which the prior is estimated by what tells pixels from others
 _VERY_WIDE = 5_000  # dense columns beyond which a round of boosting takes as long as a forest
 _FEW_POSITIVES = 20  # positives below which boosted trees find no split that they may make
 _FEW_WORDS = 300  # the same for words: below, trees rank hidden positives worse (docs/genuine.md)
 _MANY = 2500  # positives from which one forest is enough: scoring takes as long as there are trees
 _MANY_ROWS = 200_000  # beyond, the kernel's few centres add nothing and take half of the scoring
-_LIGHTGBM = frozenset({"small-trees", "boosted-kl"})
 
 
 def excluded(task: Task, asked: list[str] | None) -> dict[str, str]:
-    """Return why each member that is not to be fitted is left out."""
-    sparse = sp.issparse(task.view.x)
-    words = task.view.x if sparse else task.view.words
-    wide = task.view.design is not None and task.view.design.size > MANY_COLUMNS
-    many_words = words is not None and words.shape[1] > MANY_COLUMNS
-    few = _FEW_WORDS if sparse and many_words else _FEW_POSITIVES
-    very_wide = not sparse and task.view.x.shape[1] > _VERY_WIDE
+    """Return why each member that is not to be fitted is left out.
+
+    Parameters
+    ----------
+    task : Task
+        The rows.
+    asked : list of str or None
+        The members that the user asked for; None leaves the choice to the data.
+    """
     reasons: dict[str, str] = {}
     for name, member in MEMBERS.items():
-        if asked is not None and name not in asked:
-            reasons[name] = "not asked for"
-        elif name in _LIGHTGBM and not _lightgbm_loads():
-            reasons[name] = "LightGBM cannot be loaded here"
-        elif sparse and member.needs_dense:
-            reasons[name] = "the data are sparse"
-        elif (words is None and name == "linear") or (
-            not sparse and name == "small-trees" and asked is None
-        ):
-            reasons[name] = "for sparse data alone"
-        elif name in ("topics", "taught") and not many_words:
-            reasons[name] = f"for sparse data of more than {MANY_COLUMNS} columns"
-        elif wide and name in ("products", "splines", "kernel") and asked is None:
-            reasons[name] = f"more than {MANY_COLUMNS} columns"
-        elif name == "kernel" and len(task.s) > _MANY_ROWS and asked is None:
-            reasons[name] = f"more than {_MANY_ROWS:,} rows"
-        elif very_wide and name in _LIGHTGBM and asked is None:
-            reasons[name] = f"more than {_VERY_WIDE:,} columns"
-        elif name == "extra-trees" and task.n_p >= _MANY and asked is None:
-            reasons[name] = f"{_MANY:,} positives or more"
-        elif name in _LIGHTGBM and asked is None and task.n_p < few:
-            reasons[name] = f"fewer than {few} positives"
+        reason = member.impossible(task)
+        if asked is None:
+            reason = reason or member.too_costly(task)
+        elif name not in asked:
+            reason = "not requested"
+        if reason:
+            reasons[name] = reason
     return reasons
-
-
-def _lightgbm_loads() -> bool:
-    try:
-        importlib.import_module("lightgbm")
-    except (ImportError, OSError):  # not installed, or without the OpenMP library
-        return False
-    return True
 
 
 _FOR_THREADS = 50_000  # rows from which LightGBM uses more than one thread
@@ -118,6 +90,9 @@ class _Linear(Member):
     most_rows = 20_000
     kind = "products"
     strengths = (1.0,)
+
+    def too_costly(self, task: Task) -> str:
+        return _too_wide(task)
 
     def settings(self, task: Task) -> int:
         return len(self.strengths)
@@ -155,6 +130,10 @@ class _Kernel(Member):
     centres = 200
     grid = ((0.5, 0.3), (1.0, 0.3), (1.0, 0.03))
 
+    def too_costly(self, task: Task) -> str:
+        too_many = f"more than {_MANY_ROWS:,} rows" if len(task.s) > _MANY_ROWS else ""
+        return _too_wide(task) or too_many
+
     def settings(self, task: Task) -> int:
         design = task.view.design
         return 1 if design is None or len(design.numeric) < _MANY_NUMBERS else len(self.grid)
@@ -177,6 +156,13 @@ class _Kernel(Member):
             constants = np.array([intercept[0], width / size])
             fitted.append(KernelScorer(centres, root @ weights, constants))
         return fitted
+
+
+def _too_wide(task: Task) -> str:
+    """Say that there are too many dense columns for what makes several of each."""
+    design = task.view.design
+    wide = design is not None and design.size > MANY_COLUMNS
+    return f"more than {MANY_COLUMNS} columns" if wide else ""
 
 
 def _bump_columns(
@@ -234,6 +220,9 @@ class _ExtraTrees(_Forest):
     trees = (100, 60, 40)
     splitter = "random"
 
+    def too_costly(self, task: Task) -> str:
+        return f"{_MANY:,} positives or more" if task.n_p >= _MANY else ""
+
 
 def down_sampled(task: Task, n_trees: int, *, leaf: int, splitter: str) -> Forest:
     """Grow trees that tell P from U, each from a draw with replacement of both.
@@ -289,10 +278,18 @@ class _Boosted(Member):
     """LightGBM; the number of rounds is a setting, so that held-out rows stop it."""
 
     needs_dense = False
+    needs_lightgbm = True
     most_rows = 300_000
     rate = 0.1
     ridge = 1.0
     least_weight = 1.0  # of a leaf, in the curvature of rows of P
+
+    def too_costly(self, task: Task) -> str:
+        if not task.sparse and task.view.x.shape[1] > _VERY_WIDE:
+            return f"more than {_VERY_WIDE:,} columns"
+        of_words = task.sparse and task.view.x.shape[1] > MANY_COLUMNS
+        few = _FEW_WORDS if of_words else _FEW_POSITIVES
+        return f"fewer than {few} positives" if task.n_p < few else ""
 
     def settings(self, task: Task) -> int:
         return self._rounds(task) // _STEP
@@ -379,6 +376,9 @@ class _Contrast(_Boosted):
     """Small trees of P against U."""
 
     name = "small-trees"
+
+    def too_costly(self, task: Task) -> str:
+        return super().too_costly(task) if task.sparse else "for sparse data alone"
 
 
 class _KL(_Boosted):

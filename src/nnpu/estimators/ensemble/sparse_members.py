@@ -22,7 +22,7 @@ from nnpu.boosting import kl_round
 from nnpu.calibration import positive_share, soft_labels
 from nnpu.estimators.ensemble.inputs import fit_columns, fit_dense
 from nnpu.estimators.ensemble.member_scorers import Scorer, SparseScorer
-from nnpu.estimators.ensemble.task import Member, ridge
+from nnpu.estimators.ensemble.task import MANY_COLUMNS, Member, ridge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -350,6 +350,10 @@ class SparseLinear(Member):
     most_rows = 200_000
     grid = (("one", 1.0), ("one", 0.3), ("one", 0.1), ("each", 1.0))
 
+    def impossible(self, task: Task) -> str:
+        """Say that there are no sparse columns."""
+        return "for sparse data alone" if task.n_words is None else ""
+
     def settings(self, task: Task) -> int:
         """Return the number of scales with a strength."""
         return len(self.grid)
@@ -374,6 +378,11 @@ class Topics(Member):
     most_rows = 20_000
     directions = 150
     strengths: tuple[float, ...] = (0.06, 0.02, 0.006)
+
+    def impossible(self, task: Task) -> str:
+        """Say that there are too few sparse columns to have directions."""
+        few = (task.n_words or 0) <= MANY_COLUMNS
+        return f"for sparse data of more than {MANY_COLUMNS} columns" if few else ""
 
     def settings(self, task: Task) -> int:
         """Return the number of strengths."""

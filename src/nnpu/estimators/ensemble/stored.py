@@ -83,7 +83,7 @@ _MEMBER = {
 def unpack(
     classifier: EnsemblePU, tensors: Mapping[str, NDArray[Any]], fitted: Mapping[str, Any]
 ) -> None:
-    """Take on what `state.pack` gave; anything odd is a ValueError."""
+    """Restore what `pack` returned; anything invalid is a ValueError."""
     d = classifier.n_features_in_
     centre, spread = tensors["columns.centre"], tensors["columns.spread"]
     _need(centre.shape == spread.shape == (d,) and bool(np.all(spread > 0)))
@@ -173,7 +173,7 @@ def _scorer(
     n_features: int,
     n_words: int,
 ) -> Scorer:
-    """Return a member from what a model folder holds of it; anything odd is a ValueError."""
+    """Return a member from what a model folder holds of it; anything invalid is a ValueError."""
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ValueError(f"there is no member of the kind {str(kind)[:50]!r}")
     if kind == "sparse" and n_words:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from nnpu.boosting import kl_round
 
@@ -16,7 +18,11 @@ if TYPE_CHECKING:
 
     from nnpu.estimators.ensemble.member_scorers import Scorer, View
 
-__all__ = ["Member", "Task", "ridge"]
+__all__ = ["MANY_COLUMNS", "Member", "Task", "ridge"]
+
+#: Dense columns beyond which squares, hinges and kernels are not worth their time; sparse ones
+#: beyond which words that stand beside each other count together.
+MANY_COLUMNS = 500
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,17 @@ class Task:
     def n_p(self) -> int:
         """The number of positives."""
         return int(self.s.sum())
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the rows are sparse, without numbers beside them."""
+        return bool(sp.issparse(self.view.x))
+
+    @property
+    def n_words(self) -> int | None:
+        """The number of sparse columns, beside numbers or alone; None if there are none."""
+        words = self.view.x if self.sparse else self.view.words
+        return None if words is None else int(words.shape[1])
 
     def take(self, index: NDArray[np.intp], seed: int) -> Task:
         """Return the task for some of the rows."""
@@ -106,9 +123,22 @@ class Member(ABC):
     name: str
     needs_prior = False  # it descends the KL risk
     needs_dense = True
+    needs_lightgbm = False
     takes_numbers = True  # where there are numbers beside words; else it takes the words
     most_rows = 1 << 60
     share = 1.0  # of the mean, where positives are too few to weigh members by
+
+    def impossible(self, task: Task) -> str:
+        """Say why the member cannot be fitted to such data; empty if it can."""
+        if self.needs_lightgbm and not _lightgbm_loads():
+            return "LightGBM cannot be loaded here"
+        if task.sparse and self.needs_dense:
+            return "the data are sparse"
+        return ""
+
+    def too_costly(self, task: Task) -> str:
+        """Say why it would not earn its cost there, if nobody asked for it; empty if it would."""
+        return ""
 
     @abstractmethod
     def fit(self, task: Task) -> list[Scorer]:
@@ -134,6 +164,14 @@ class Member(ABC):
             return kl_round(scores, s, prior=prior, sampling=sampling).values["train_risk"]
         of_p = s == 1
         return float(np.logaddexp(0, -scores[of_p]).mean() + np.logaddexp(0, scores[~of_p]).mean())
+
+
+def _lightgbm_loads() -> bool:
+    try:
+        importlib.import_module("lightgbm")
+    except (ImportError, OSError):  # not installed, or without the OpenMP library
+        return False
+    return True
 
 
 def ridge(columns: Any, task: Task, strength: float) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -40,7 +40,7 @@ class Folds:
 
 @dataclass
 class Trial:
-    """What became of a member out of fold.
+    """How a member did out of fold.
 
     ``scores`` are those of the held-out rows under the best setting, ``auc`` theirs of P against U;
     ``reason`` says why a member is left out, and is empty for one that is not. ``every`` and
@@ -107,7 +107,7 @@ def make_folds(
     held_out = np.sort(np.concatenate([np.zeros(0, np.intp), *(b for _, b in parts)]))
     if not 0 < s[held_out].sum() < len(held_out):
         raise InputError(
-            "EnsemblePU needs different rows, labelled and unlabelled: too many are equal."
+            "EnsemblePU needs labelled and unlabelled rows that differ: too many are equal."
         )
     return Folds(parts, held_out)
 

@@ -1,4 +1,4 @@
-"""What scores mean, how much each member counts and where all are cut: from scores out of fold.
+"""Calibration and weights of the members, and the cut, from out-of-fold scores.
 
 Answers of a review change weights, prior and probabilities.
 """
@@ -12,10 +12,11 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from nnpu.boosting import kl_round
-from nnpu.calibration import ScoreCalibration, fit_calibration
+from nnpu.calibration import ScoreCalibration, cut_priors, fit_calibration, least_regret_cut
 from nnpu.parameters import InputError
 from nnpu.prior import PriorEstimate
 from nnpu.prior.curve import auc
+from nnpu.review.learning import moved
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 _LEAST_SLOPE = 0.1  # of a calibration, for scores with standard deviation 1
-_LEAST = 0.05  # a smaller weight is none: it would cost time and change nothing
+_LEAST = 0.05  # a smaller weight becomes 0: it would cost time and change nothing
 _DRAWN = 1.0  # / n_p: the strength with which evidence is drawn to adding up
 _SHRINK = 200  # positives at which the data and the equal weights count the same
 
@@ -178,8 +179,6 @@ def find_cut(
 
     Two samples are cut where the probability is one half: ``docs/prior.md`` says why.
     """
-    from nnpu.calibration import cut_priors, least_regret_cut
-
     priors = cut_priors(prior, estimate, float(s.mean()))
     under = (ScoreCalibration(*calibrated(scores, s, each, "one-sample")) for each in priors)
     return least_regret_cut(scores, *under)
@@ -255,8 +254,8 @@ def audited_prior(answers: KnownRows, codes: Labels, sampling: str) -> PriorEsti
         method="review",
         identified=True,
         message=(
-            f"About {value:.1%} of the rows are positive, 90 % interval {low:.1%} to {high:.1%}: "
-            "from the answers of a review, whatever the model or the labels are."
+            f"About {value:.1%} of the rows are positive, 90 % range {low:.1%} to {high:.1%}: "
+            "estimated from the answers of a review, whatever the model or the labels."
         ),
         sampling="one-sample" if sampling == "one-sample" else "two-sample",
     )
@@ -266,8 +265,6 @@ def corrected(
     calibration: ScoreCalibration, log_odds: NDArray[np.float64], answers: NDArray[np.float64]
 ) -> tuple[ScoreCalibration, float]:
     """Return the calibration moved to fit the answers, and the cut at one half."""
-    from nnpu.review.learning import moved
-
     rows = np.flatnonzero(answers)
     slope, intercept = calibration.slope, calibration.intercept
     if rows.size:

@@ -89,7 +89,7 @@ function startCosts(costs, explorer, moveTo) {
   const use = byId("cost-use");
   const count = (value) => value < 0.5 ? "hardly any" : `about ${Math.round(value).toLocaleString("en")}`;
   const at = (best) => best.flag === "some"
-    ? `above ${explorer.thresholds[best.step]}` : `nowhere: flag ${best.flag === "all" ? "every row" : "no row"}`;
+    ? `above ${explorer.thresholds[best.step]}` : `not needed: flag ${best.flag === "all" ? "every row" : "no row"}`;
   let step = explorer.start;
 
   function words(best, found) {

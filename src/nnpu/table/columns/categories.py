@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -14,15 +15,19 @@ from nnpu.table.columns.column import (
     Dropped,
     Reading,
     as_features,
+    as_text,
     distinct,
     is_missing_word,
     is_string,
 )
+from nnpu.table.columns.summaries import Texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
+
+    from nnpu.table.columns.summaries import RowSample
 
 __all__ = [
     "FALSE",
@@ -69,17 +74,43 @@ class Category(Column):
     @classmethod
     def fit(cls, name: str, cells: Any, note: str = "") -> Self | Dropped:
         """Keep the values that occur often enough: twice, and in one row of 2,000."""
-        values, places = distinct(cells)
-        counts = np.bincount(places[places >= 0], minlength=len(values))
+        texts = Texts()
+        texts.add(as_text(cells))
+        return cls.of(name, texts, note=note)
+
+    @classmethod
+    def of(
+        cls, name: str, texts: Texts, sample: RowSample | None = None, note: str = ""
+    ) -> Self | Dropped:
+        """Return the column of the training rows' texts.
+
+        Parameters
+        ----------
+        name : str
+            The column.
+        texts : Texts
+            Their counts.
+        sample : RowSample, optional
+            Some rows, which are counted if not all texts are.
+        note : str
+            As in `Column`.
+        """
+        counted, share = texts, 1.0
+        if sample is not None and not texts.exact:
+            counted = Texts()
+            counted.add(sample.texts)
+            share = counted.count / texts.count
+        values = counted.values.to_pylist() if counted.values is not None else []
+        counts = counted.counts
         order = sorted(range(len(values)), key=lambda place: (-counts[place], values[place]))
         twice = [place for place in order if counts[place] >= 2]
-        least = -(-len(places) // 2000)
+        least = math.ceil((texts.count + texts.gaps) * share / 2000)
         kept = [values[place] for place in twice if counts[place] >= least][:MOST_CATEGORIES]
         if not kept:
             return Dropped(name, "no value occurs often enough to learn from")
         more = [values[place] for place in twice[len(kept) : MOST_CODES]]
-        gaps = bool((places < 0).any())
-        return cls(name, kept, len(kept) < len(values), gaps, more, False, note=note)
+        other = len(kept) < texts.distinct
+        return cls(name, kept, other, texts.gaps > 0, more, False, note=note)
 
     @property
     def width(self) -> int:
@@ -107,11 +138,17 @@ class Category(Column):
         """Say how many."""
         number = len(self.codes)
         parts = [f"{number:,} {'categories' if number > 1 else 'category'}"]
-        parts += ["rarer ones together"] if self.other else []
-        parts += ["missing as one more"] if self.missing else []
+        parts += ["rare ones merged"] if self.other else []
+        parts += ["missing is a category of its own"] if self.missing else []
         return ", ".join(parts)
 
-    def read(self, cells: Any, first: int = 0, decimal: str | None = None) -> Reading:
+    def read(
+        self,
+        cells: Any,
+        first: int = 0,
+        decimal: str | None = None,
+        memory: dict[str, Any] | None = None,
+    ) -> Reading:
         """Return codes: one past the last for all other values, −1 for missing cells."""
         values, places = distinct(cells, none_is_missing=self.none_is_missing)
         own = {value: code for code, value in enumerate(self.codes)}
@@ -237,7 +274,13 @@ class Boolean(Column):
         """Say what a missing cell becomes."""
         return "yes or no" + ("; missing cells get a flag" if self.missing else "")
 
-    def read(self, cells: Any, first: int = 0, decimal: str | None = None) -> Reading:
+    def read(
+        self,
+        cells: Any,
+        first: int = 0,
+        decimal: str | None = None,
+        memory: dict[str, Any] | None = None,
+    ) -> Reading:
         """Return 1, 0 and NaN."""
         return Reading(as_truth(cells, self.name, first))
 

@@ -38,6 +38,7 @@ __all__ = [
     "is_string",
     "is_temporal",
     "percent",
+    "read_once",
     "tolerant",
 ]
 
@@ -184,6 +185,30 @@ Block: TypeAlias = Any  # a float32 array, or a CSR one
 DAY = 86_400.0  # seconds
 
 
+def read_once(memory: dict[str, Any] | None, name: str, cells: Any, how: Any, read: Any) -> Any:
+    """Return what `read` makes of the cells of a column, as it did the last time.
+
+    Parameters
+    ----------
+    memory : dict or None
+        What was read last of each column, as `nnpu.data.streams.Batch` keeps it for its cells.
+    name : str
+        The column.
+    cells : pyarrow array
+        Its cells; others than the last time are read again.
+    how : tuple
+        In which way they are read.
+    read : callable
+        Takes the cells.
+    """
+    if memory is None or not is_string(cells.type):
+        return read(cells)
+    last = memory.get(name)
+    if last is None or last[0] is not cells or last[1] != how:
+        memory[name] = last = (cells, how, read(cells))
+    return last[2]
+
+
 @dataclass(frozen=True)
 class Reading:
     """The cells of a column, read.
@@ -212,7 +237,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Column(ABC):
-    """A column of a table and what is done with it. Not to be used itself.
+    """A column of a table and what is done with it. Use one of its subclasses.
 
     Parameters
     ----------
@@ -253,12 +278,30 @@ class Column(ABC):
     def words(self) -> str:
         """Say in a few words what is done with the column."""
 
-    def told(self) -> str:
+    def description(self) -> str:
         """Return `words` and the note."""
         return f"{self.words()}; {self.note}" if self.note else self.words()
 
-    def read(self, cells: Any, first: int = 0, decimal: str | None = None) -> Reading:
-        """Read cells; `first` rows came before them, `decimal` replaces the mark of `fit`."""
+    def read(
+        self,
+        cells: Any,
+        first: int = 0,
+        decimal: str | None = None,
+        memory: dict[str, Any] | None = None,
+    ) -> Reading:
+        """Read cells.
+
+        Parameters
+        ----------
+        cells : pyarrow array
+            The cells.
+        first : int
+            How many rows came before them.
+        decimal : {".", ","}, optional
+            Replaces the mark of `fit`.
+        memory : dict, optional
+            As in `read_once`.
+        """
         return Reading(np.zeros((len(cells), 0)))
 
     def dense(self, values: Any) -> Block:
@@ -317,7 +360,7 @@ def tolerant(
 ) -> Reading:
     """Return what was read; cells that hold something else count as missing, if they are few.
 
-    Words that say "not known" are no mistakes, however many there are.
+    Words that say "not known" are not mistakes, however many there are.
 
     Parameters
     ----------

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nnpu.data.streams import TOLERATED
-from nnpu.table.columns.categories import MOST_CATEGORIES, Boolean, Category, are_truth_words
+from nnpu.parameters import InputError
+from nnpu.table.columns.categories import (
+    MOST_CATEGORIES,
+    Boolean,
+    Category,
+    are_truth_words,
+    as_truth,
+)
 from nnpu.table.columns.column import (
     Column,
     Dropped,
+    Id,
     as_text,
     check_type,
-    counted,
     is_missing_word,
     is_plain,
     is_string,
@@ -27,13 +34,18 @@ from nnpu.table.columns.numbers import (
     as_numbers,
     decimal_mark,
     percent_cells,
+    plain_numbers,
     spelled_numbers,
 )
+from nnpu.table.columns.summaries import Examples, Numbers, RowSample, Texts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "CellSummary",
+    "TrainingCells",
+    "Treatment",
     "fit_column",
     "is_id",
     "is_named_like_an_id",
@@ -93,7 +105,13 @@ def is_unique(cells: Any) -> bool:
     return bool(text.null_count == 0 and pc.count_distinct(text).as_py() == len(text))
 
 
-def fit_column(name: str, cells: Any, rows: Any, decimal: str | None = None) -> Column:
+def fit_column(
+    name: str,
+    cells: Any,
+    rows: Any,
+    decimal: str | None = None,
+    memory: dict[str, Any] | None = None,
+) -> Column:
     """Choose the kind by all cells and fit it to the training rows.
 
     Parameters
@@ -106,6 +124,8 @@ def fit_column(name: str, cells: Any, rows: Any, decimal: str | None = None) -> 
         The training rows.
     decimal : {".", ","}, optional
         The decimal mark; by default the one that makes more of the cells numbers.
+    memory : dict, optional
+        As in `nnpu.table.columns.column.read_once`.
 
     Raises
     ------
@@ -115,90 +135,353 @@ def fit_column(name: str, cells: Any, rows: Any, decimal: str | None = None) -> 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> fit_column("age", pa.array(["31", "45", ""]), np.arange(3)).told()
+    >>> fit_column("age", pa.array(["31", "45", ""]), np.arange(3)).description()
     'number; missing cells get the median 38 and a flag'
     """
+    found = CellSummary(name)
+    found.add(cells, memory=memory)
+    training = TrainingCells(found.treatment(decimal))
+    training.add(cells, rows, memory=memory)
+    return training.column()
+
+
+class CellSummary:
+    """What decides the kind of a column: its type, its gaps, its distinct texts, its range.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    may_be_id : bool, default=False
+        Whether it is to be known if its values repeat, even if it is not named like an id.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> one, other = CellSummary("age"), CellSummary("age")
+    >>> one.add(pa.array(["31", ""]))
+    >>> other.add(pa.array(["unknown", "45"]), first=2)
+    >>> one.merge(other)
+    >>> one.treatment().kind
+    'number'
+    """
+
+    def __init__(self, name: str, may_be_id: bool = False) -> None:
+        self.name, self.type = name, "nothing"
+        self._may_be_id = may_be_id or is_named_like_an_id(name)
+        self.is_dictionary = False
+        self.count, self.nulls, self.not_numbers = 0, 0, 0
+        self.low, self.high = np.inf, -np.inf  # of what is stored as numbers or dates
+        self.plain = True  # so far all strings were numbers without more
+        self.texts = Texts()  # of strings, integers, and columns that are named like an id
+
+    def add(self, cells: Any, first: int = 0, memory: dict[str, Any] | None = None) -> None:
+        """Take cells; `first` rows stood before them.
+
+        Raises
+        ------
+        InputError
+            If they are lists, bytes or the like, not of the type of those before, or too large.
+        """
+        import pyarrow as pa
+
+        check_type(self.name, cells.type)
+        self.is_dictionary |= pa.types.is_dictionary(cells.type)
+        if pa.types.is_dictionary(cells.type):
+            cells = cells.dictionary_decode()
+        self._join_type(_family(cells.type))
+        self.count += len(cells)
+        self.nulls += cells.null_count
+        if is_string(cells.type):
+            values = plain_numbers(cells, self.name, memory) if self.plain else None
+            self.plain = False
+            if values is not None and not np.isinf(values).any():
+                self.plain = int(np.isnan(values).sum()) == cells.null_count  # no word such as nan
+                self._widen(values)
+            self.texts.add(as_text(cells), first)
+            return
+        if self._may_be_id or self.is_dictionary or pa.types.is_integer(cells.type):
+            self.texts.add(as_text(cells), first)
+        if is_temporal(cells.type):
+            from nnpu.table.columns.dates import stored_dates
+
+            self._widen(stored_dates(cells))
+        elif not pa.types.is_null(cells.type):
+            self._widen(as_numbers(cells, self.name, first)[0])  # one may be too large
+
+    def merge(self, other: CellSummary) -> None:
+        """Take the cells of another summary of the column."""
+        self._join_type(other.type)
+        self.is_dictionary |= other.is_dictionary
+        self.count += other.count
+        self.nulls += other.nulls
+        self.not_numbers += other.not_numbers
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.plain &= other.plain
+        self.texts.merge(other.texts)
+
+    def _join_type(self, found: str) -> None:
+        both = {self.type, found} - {"nothing"}
+        if len(both) > 1 and both != {"integer", "number"}:
+            raise InputError(
+                f"Column {self.name!r} is of two types: {' and '.join(sorted(both))}, in different "
+                "batches of rows; give it one."
+            )
+        self.type = "number" if len(both) == 2 else (*both, "nothing")[0]
+
+    def _widen(self, values: Any) -> None:
+        gaps = np.isnan(values)
+        self.not_numbers += int(gaps.sum())
+        if not gaps.all():
+            there = values[~gaps]
+            self.low = min(self.low, float(there.min()))
+            self.high = max(self.high, float(there.max()))
+
+    @property
+    def is_id(self) -> bool:
+        """Whether the column names the rows: by its name, and because no value repeats."""
+        if not (is_named_like_an_id(self.name) and self.texts.unique):
+            return False
+        return not (self.name == "" and self.count and _measured(self.texts.values))
+
+    def treatment(self, decimal: str | None = None) -> Treatment:
+        """Return what is to be done with the column.
+
+        Parameters
+        ----------
+        decimal : {".", ","}, optional
+            The decimal mark; by default the one that makes more of the cells numbers.
+        """
+        present = self.count - self.nulls
+        few = min(_FEW, present / 2)
+        if self.is_dictionary and 1 < self.texts.distinct <= few:
+            return Treatment(self.name, "category")
+        if self.type == "string":
+            return _treat_strings(self, decimal)
+        return self._treat_typed()
+
+    def _treat_typed(self) -> Treatment:
+        """Treat a column that is stored as numbers, dates or booleans."""
+        if self.nulls == self.count:
+            return Treatment(self.name, "dropped", reason=NO_VALUE)
+        gaps = self.not_numbers - self.nulls  # NaN that are not null
+        one_value = self.low == self.high and not self.not_numbers
+        if one_value or (gaps == self.count):
+            return Treatment(self.name, "dropped", reason=SAME)
+        if self.type in ("boolean", "temporal"):
+            return Treatment(self.name, "boolean" if self.type == "boolean" else "date")
+        if self.type == "integer" and (special := _special_digits(self)) is not None:
+            return special
+        shares = not self.low < -1 and not self.high > 1  # if strings come later
+        return Treatment(self.name, "number", shares=shares)
+
+
+def _family(kind: Any) -> str:
+    """Return what a pyarrow type is, in one of six words."""
     import pyarrow as pa
 
-    check_type(name, cells.type)
-    if pa.types.is_dictionary(cells.type):
-        present = len(cells) - cells.null_count
-        if 1 < len(cells.unique().drop_null()) <= min(_FEW, present / 2):
-            return Category.fit(name, cells.take(rows))
-        cells = cells.dictionary_decode()
-    if is_string(cells.type):
-        return _fit_strings(name, cells, cells.take(rows), decimal)
-    return _fit_typed(name, cells, cells.take(rows))
+    if is_string(kind):
+        return "string"
+    if is_temporal(kind):
+        return "temporal"
+    tests = {
+        "nothing": pa.types.is_null,
+        "boolean": pa.types.is_boolean,
+        "integer": pa.types.is_integer,
+    }
+    return next((name for name, test in tests.items() if test(kind)), "number")
 
 
-def _fit_typed(name: str, cells: Any, training: Any) -> Column:
-    """Fit a column that is stored as numbers, dates or booleans."""
-    import pyarrow as pa
+@dataclass(frozen=True)
+class Treatment:
+    """What is to be done with a column, before the training rows are measured.
 
-    if pa.types.is_null(cells.type) or cells.null_count == len(cells):
-        return Dropped(name, NO_VALUE)
-    if len(cells.unique()) == 1:
-        return Dropped(name, SAME)
-    if pa.types.is_boolean(cells.type):
-        return Boolean.fit(name, training)
-    if is_temporal(cells.type):
+    Parameters
+    ----------
+    name : str
+        The column.
+    kind : {"boolean", "category", "date", "dropped", "id", "image", "number", "text"}
+        See `nnpu.table.columns.column_plan.kind_named`.
+    reason : str
+        Why a column is dropped.
+    decimal, shares, first_is_day, analyzer
+        As in `Number`, `Date` and `Text`.
+    note : str
+        As in `Column`.
+    noted : str
+        What most cells are, if those that are not are to be mentioned in the note.
+    """
+
+    name: str
+    kind: str
+    reason: str = ""
+    decimal: str = "."
+    shares: bool = False
+    first_is_day: bool | None = None
+    analyzer: str = "word"
+    note: str = ""
+    noted: str = ""
+
+
+class TrainingCells:
+    """What a treated column needs to know of the training rows, and of the cells it cannot read.
+
+    Parameters
+    ----------
+    treatment : Treatment
+        What is to be done with the column.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> cells = TrainingCells(Treatment("age", "number"))
+    >>> cells.add(pa.array(["31", "45", "99"]), rows=np.array([0, 1]))
+    >>> cells.column().median
+    38.0
+    """
+
+    def __init__(self, treatment: Treatment) -> None:
+        self.treatment = treatment
+        self.others = Examples()
+        self.summary: Any = None  # Numbers, Days, Texts, or whether a cell is missing
+        self.sample = RowSample()
+        if treatment.kind == "number":
+            self.summary = Numbers()
+        elif treatment.kind == "date":
+            from nnpu.table.columns.dates import Days
+
+            self.summary = Days()
+        elif treatment.kind == "category":
+            self.summary = Texts()
+        elif treatment.kind == "boolean":
+            self.summary = False
+
+    def add(
+        self, cells: Any, rows: Any, first: int = 0, memory: dict[str, Any] | None = None
+    ) -> None:
+        """Take cells of all rows, of which `rows` are for training; `first` stood before them."""
+        what, name = self.treatment, self.treatment.name
+        if what.kind == "number":
+            values = as_numbers(
+                cells, name, first, what.decimal, shares=what.shares, memory=memory
+            )[0]
+        elif what.kind == "date":
+            from nnpu.table.columns.dates import as_dates
+
+            values = as_dates(cells, what.first_is_day, name, memory)[0]
+        elif what.kind == "boolean":
+            values = as_truth(cells, name, first)
+            self.summary |= bool(np.isnan(values[rows]).any())
+            return
+        elif what.kind in ("category", "text"):
+            text = as_text(cells.take(rows))
+            if what.kind == "category":
+                self.summary.add(text, first)
+            if what.kind == "text" or len(text) > self.sample.most:
+                self.sample.add(text, first + np.asarray(rows))
+            return
+        else:
+            return
+        self.summary.add(values[rows])
+        if what.noted:
+            self.others.add(values, cells, first)
+
+    def merge(self, other: TrainingCells) -> None:
+        """Take the cells of other rows of the column."""
+        self.others.merge(other.others)
+        self.sample.merge(other.sample)
+        if self.treatment.kind == "boolean":
+            self.summary |= other.summary
+        elif self.summary is not None:
+            self.summary.merge(other.summary)
+
+    def column(self) -> Column:
+        """Return the column, fitted."""
+        what = self.treatment
+        if what.kind == "dropped":
+            return Dropped(what.name, what.reason)
+        if what.kind == "id":
+            return Id(what.name)
+        if what.kind == "image":
+            from nnpu.table.columns.matrices import Picture
+
+            return Picture(what.name)
+        if what.kind == "boolean":
+            return Boolean(what.name, self.summary)
+        if what.kind == "category":
+            return _with_note(Category.of(what.name, self.summary, self.sample), what.note)
+        if what.kind == "text":
+            from nnpu.table.columns.text import Text
+
+            return Text.fit(what.name, self.sample.texts, what.analyzer)
+        note = _joined(what.note, self._others())
+        if what.kind == "number":
+            return Number.of(what.name, self.summary, what.decimal, note, shares=what.shares)
         from nnpu.table.columns.dates import Date
 
-        return Date.fit(name, training)
-    if pa.types.is_integer(cells.type):
-        text = as_text(cells)
-        values, places = counted(text)
-        if (special := _special_digits(name, text, values, places, training)) is not None:
-            return special
-    found, _ = as_numbers(cells, name)  # says which row holds one that is too large
-    shares = bool((np.abs(found[~np.isnan(found)]) <= 1).all())  # if strings come later
-    return Number.fit(name, training, shares=shares)
+        return Date.of(what.name, self.summary, what.first_is_day, note)
+
+    def _others(self) -> str:
+        """Return a sentence about the cells that hold something else."""
+        found = self.others
+        if not self.treatment.noted or not found.other:
+            return ""
+        share = percent(found.read, found.read + found.other)
+        return (
+            f"{share} of the cells are {self.treatment.noted}; row {found.row + 1} is "
+            f"{found.text[:40]!r} (read as missing)"
+        )
 
 
-def _fit_strings(name: str, cells: Any, training: Any, decimal: str | None) -> Column:
+def _with_note(column: Column, note: str) -> Column:
+    return replace(column, note=_joined(column.note, note)) if note else column
+
+
+def _treat_strings(cells: CellSummary, decimal: str | None) -> Treatment:
     """Tell truth, numbers and dates from words."""
-    text = as_text(cells)
-    values, places = counted(text)
-    if len(values) == 0:
-        return Dropped(name, NO_VALUE)
-    if len(values) == 1 and text.null_count == 0:
-        return Dropped(name, SAME)
-    if len(values) <= 2 and are_truth_words(values.to_pylist()):
-        return Boolean.fit(name, training)
-    special = _special_digits(name, text, values, places, training)
+    name, texts = cells.name, cells.texts
+    if not texts.count:
+        return Treatment(name, "dropped", reason=NO_VALUE)
+    values = texts.values
+    if texts.distinct == 1 and not texts.gaps:
+        return Treatment(name, "dropped", reason=SAME)
+    if texts.distinct <= 2 and are_truth_words(values.to_pylist()):
+        return Treatment(name, "boolean")
+    special = _special_digits(cells)
     if special is not None:
         return special
     probe = values.take(np.linspace(0, len(values) - 1, min(len(values), _PROBE)).astype(int))
     mark, remark = (decimal, "") if decimal else _decimal(probe)
+    if cells.plain and mark == ".":
+        shares = not cells.low < -1 and not cells.high > 1
+        return Treatment(name, "number", decimal=mark, shares=shares, note=remark)
     if _are_some(spelled_numbers(probe, mark), probe):
         found = spelled_numbers(values, mark)
-        mostly, note = _mostly(np.isfinite(found), values, places, "numbers")
-        if mostly:
-            as_numbers(cells, name, decimal=mark)  # says which row holds one that is too large
+        if _mostly(np.isfinite(found), texts):
             shares, units = _shares(values, found)
-            return Number.fit(name, training, mark, _joined(remark, units, note), shares=shares)
-    date = _as_dates(name, values, places, probe, training)
-    return date or _fit_words(name, text, values, training)
+            note = _joined(remark, units)
+            return Treatment(
+                name, "number", decimal=mark, shares=shares, note=note, noted="numbers"
+            )
+    return _treat_dates(cells, probe) or _treat_words(cells)
 
 
-def _as_dates(
-    name: str, values: Any, places: NDArray[np.intp], probe: Any, training: Any
-) -> Column | None:
-    """Return a column of dates if nearly all cells are dates."""
+def _treat_dates(cells: CellSummary, probe: Any) -> Treatment | None:
+    """Return the treatment of dates if nearly all cells are dates."""
     import pyarrow.compute as pc
 
     if not pc.any(pc.match_substring_regex(probe, r"\d")).as_py():
         return None  # every date has a digit
-    from nnpu.table.columns.dates import Date, day_first, spelled_dates
+    from nnpu.table.columns.dates import day_first, spelled_dates
 
+    values = cells.texts.values
     order, proven = day_first(values)
     if not _are_some(spelled_dates(probe, order), probe):
         return None
-    right = ~np.isnan(spelled_dates(values, order))
-    mostly, note = _mostly(right, values, places, "dates")
-    if not mostly:
+    if not _mostly(~np.isnan(spelled_dates(values, order)), cells.texts):
         return None
-    return Date.fit(name, training, order, _joined(_order_words(order, proven), note))
+    note = _order_words(order, proven)
+    return Treatment(cells.name, "date", first_is_day=order, note=note, noted="dates")
 
 
 def _are_some(found: NDArray[np.float64], probe: Any) -> bool:
@@ -208,12 +491,11 @@ def _are_some(found: NDArray[np.float64], probe: Any) -> bool:
     return bool((~np.isnan(found)).sum() >= 0.5 * (~is_missing_word(probe)).sum())
 
 
-def _special_digits(
-    name: str, text: Any, values: Any, places: NDArray[np.intp], training: Any
-) -> Column | None:
-    """Return what digits are that are no number: dates, codes, ids; None if they may be one."""
+def _special_digits(cells: CellSummary) -> Treatment | None:
+    """Return what digits are if not numbers: dates, codes, ids; None if they may be numbers."""
     import pyarrow.compute as pc
 
+    values = cells.texts.values
     digits = np.asarray(pc.match_substring_regex(values, r"^\d+$"), dtype=bool)
     if not digits.all():
         if digits.mean() < 1 - TOLERATED:
@@ -224,16 +506,16 @@ def _special_digits(
     if len(values) >= _LEAST_DATES:
         eight = pc.match_substring_regex(values, r"^(19|20)\d{6}$")
         if pc.all(eight).as_py():
-            from nnpu.table.columns.dates import Date, as_dates
+            from nnpu.table.columns.dates import as_dates
 
             if not np.isnan(as_dates(values, None)[0]).any():
-                return Date.fit(name, training)
+                return Treatment(cells.name, "date")
     lengths = pc.utf8_length(values)
-    long = pc.quantile(lengths, 0.5)[0].as_py() >= 16 and not _is_time(name)
+    long = pc.quantile(lengths, 0.5)[0].as_py() >= 16 and not _is_time(cells.name)
     zeros = pc.any(pc.match_substring_regex(values, r"^0\d+$")).as_py()
     if not long and not zeros:
         return None
-    return _fit_words(name, text, values, training)
+    return _treat_words(cells)
 
 
 def _is_time(name: str) -> bool:
@@ -277,26 +559,16 @@ def _decimal(values: Any) -> tuple[str, str]:
     return mark, ""
 
 
-def _mostly(
-    right: NDArray[np.bool_], values: Any, places: NDArray[np.intp], what: str
-) -> tuple[bool, str]:
-    """Return whether nearly all cells are of a kind, and a sentence about those that are not.
+def _mostly(right: NDArray[np.bool_], texts: Texts) -> bool:
+    """Return whether nearly all cells are of a kind.
 
     Words that say "not known" do not count against it.
     """
     if right.all():
-        return True, ""
-    rows = np.bincount(places[places >= 0], minlength=len(values))
-    wrong = ~right & ~is_missing_word(values)
-    found, bad = int(rows[right].sum()), int(rows[wrong].sum())
-    if found == 0 or bad > TOLERATED * (found + bad):
-        return False, ""
-    row = int(np.argmax(np.append(~right, False)[places]))
-    cell = values[int(places[row])].as_py()[:40]
-    return True, (
-        f"{percent(found, int(rows.sum()))} of the cells are {what}; row {row + 1} is {cell!r} "
-        "(read as missing)"
-    )
+        return True
+    wrong = ~right & ~is_missing_word(texts.values)
+    found, bad = int(texts.counts[right].sum()), int(texts.counts[wrong].sum())
+    return found > 0 and bad <= TOLERATED * (found + bad)
 
 
 def _order_words(order: bool | None, proven: bool) -> str:
@@ -310,26 +582,22 @@ def _joined(*notes: str) -> str:
     return "; ".join(note for note in notes if note)
 
 
-def _fit_words(name: str, text: Any, values: Any, training: Any) -> Column:
+def _treat_words(cells: CellSummary) -> Treatment:
     """Tell categories from sentences, and both from names that every row has to itself."""
     import pyarrow.compute as pc
 
-    if len(values) > MOST_CATEGORIES:
-        from nnpu.table.columns.text import Text
-
+    name, values, distinct = cells.name, cells.texts.values, cells.texts.distinct
+    if distinct > MOST_CATEGORIES:
         words = pc.mean(pc.add(pc.count_substring_regex(values, r"\s+"), 1)).as_py()
         if words >= 3:
-            return Text.fit(name, training, "word")
-        present = len(text) - text.null_count
-        if len(values) > 0.9 * present:
+            return Treatment(name, "text", analyzer="word")
+        if distinct > 0.9 * cells.texts.count:
             plain = np.asarray(pc.string_is_ascii(values)).mean() > 0.5
             if plain or pc.mean(pc.utf8_length(values)).as_py() < 10:
-                return Dropped(name, OWN)
-            return Text.fit(name, training, "char_wb")  # a script without spaces
-    column = Category.fit(name, training)
-    if len(values) >= _MANY_NUMBERS and (note := _with_units(values)):
-        return replace(column, note=_joined(column.note, note))
-    return column
+                return Treatment(name, "dropped", reason=OWN)
+            return Treatment(name, "text", analyzer="char_wb")  # a script without spaces
+    note = _with_units(values) if distinct >= _MANY_NUMBERS else ""
+    return Treatment(name, "category", note=note)
 
 
 def _with_units(values: Any) -> str:
@@ -340,4 +608,4 @@ def _with_units(values: Any) -> str:
     if pc.mean(unit).as_py() < 1 - TOLERATED:
         return ""
     cell = values.filter(unit)[0].as_py()[:40]
-    return f"taken for words: more than digits stands in the cells, as in {cell!r}"
+    return f"taken for words: cells hold more than digits, such as {cell!r}"

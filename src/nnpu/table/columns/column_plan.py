@@ -5,6 +5,7 @@ A plan is stored in model folders; what is read from one is checked first.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import difflib
 import importlib
@@ -16,9 +17,16 @@ import numpy as np
 from scipy import sparse
 
 from nnpu.data.streams import Faults
+from nnpu.estimators.ensemble.sparse_members import joined
 from nnpu.parameters import InputError
-from nnpu.table.columns.column import Column, Dropped, Id, is_plain
-from nnpu.table.columns.column_kinds import fit_column, is_id, is_unique
+from nnpu.table.columns.column import Column, Dropped, is_plain
+from nnpu.table.columns.column_kinds import (
+    CellSummary,
+    TrainingCells,
+    Treatment,
+    is_named_like_an_id,
+    is_unique,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -33,6 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ColumnPlan",
+    "TableSummary",
+    "TrainingSummary",
     "find_column",
     "fit_columns",
     "kind_named",
@@ -96,7 +106,7 @@ class ColumnPlan:
         flags = [column.is_category for column in self.columns for _ in column.raw_names]
         return [index for index, flag in enumerate(flags) if flag]
 
-    def told(self, most: int | None = _LISTED) -> list[str]:
+    def lines(self, most: int | None = _LISTED) -> list[str]:
         """Say what is done with each column, a line each; of many columns, with the first ones.
 
         Parameters
@@ -107,7 +117,7 @@ class ColumnPlan:
         most = len(self.columns) if most is None else most
         first, rest = self.columns[:most], self.columns[most:]
         longest = max(len(column.name) for column in first)
-        lines = [f"{column.name:<{longest}}  {column.told()}" for column in first]
+        lines = [f"{column.name:<{longest}}  {column.description()}" for column in first]
         if rest:
             kinds = Counter(column.kind for column in rest).most_common()
             counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds)
@@ -198,8 +208,6 @@ class ColumnPlan:
         """
         if not (self.n_dense and sparse.issparse(raw) and raw.shape[1] == len(self.raw_names)):
             return raw, None
-        from nnpu.estimators.ensemble.sparse_members import joined
-
         return joined(raw, self.n_dense, self.raw_categories)
 
     def _nothing(self, batch: Batch, names: list[str]) -> NDArray[np.float64]:
@@ -224,7 +232,9 @@ class ColumnPlan:
                 find_column(column.name, batch.names, batch.source)
         for column in used:
             try:
-                reading = column.read(_cells(batch, column), batch.first, batch.decimal)
+                reading = column.read(
+                    _cells(batch, column), batch.first, batch.decimal, batch.parsed
+                )
             except InputError as error:
                 raise InputError(f"{batch.source}: {error}") from error
             faults = batch.faults or Faults()
@@ -272,7 +282,7 @@ def _is_words(column: Any) -> bool:
 
 
 def _plain(column: Column) -> dict[str, Any]:
-    """Return a column as plain values; what is as by default is left out."""
+    """Return a column as plain values; defaults are omitted."""
     values = {field.name: getattr(column, field.name) for field in dataclasses.fields(column)}
     optional = {
         field.name
@@ -310,7 +320,7 @@ def fit_columns(
     drop : sequence of str
         Columns to exclude.
     used : mapping of str to str, optional
-        More columns that are no features, each with the reason that is given for it.
+        More columns to exclude, each with its reason.
     images : str, optional
         A column of image files, which is then all that is learned from.
     words : bool, default=False
@@ -334,19 +344,18 @@ def fit_columns(
     for name in (*excluded, id_name, images):
         if name is not None:
             find_column(name, batch.names, batch.source)
-    id_name = _find_id(batch, label, id_name, tuple(excluded))
-    columns: list[Column] = []
+    if id_name is not None and not _is_id_column(batch, id_name):
+        raise _no_id(batch.source, id_name)
+    summary = TableSummary(skip=(label, *excluded), id_name=id_name, only_ids=images is not None)
+    summary.add(batch)
     try:
-        for name, cells in batch.columns.items():
-            if name == label:
-                continue
-            if images is None or name in (*excluded, id_name):
-                columns.append(_column(name, cells, rows, id_name, excluded, batch.decimal))
-            else:
-                other = Dropped(name, "only the images are used")
-                from nnpu.table.columns.matrices import Picture
-
-                columns.append(Picture(name) if name == images else other)
+        if images is None:
+            treatments = summary.treatments(excluded, batch.decimal)
+        else:
+            treatments = summary.image_treatments(excluded, images)
+        training = TrainingSummary(treatments)
+        training.add(batch, rows)
+        columns = list(training.columns())
     except InputError as error:
         raise InputError(f"{batch.source}: {error}") from error
     for name, matrix in batch.matrices.items():
@@ -359,7 +368,7 @@ def fit_columns(
         columns = _as_words(columns, batch, rows)
     plan = ColumnPlan(tuple(columns))
     if plan.width == 0:
-        told = "; ".join(f"{column.name}: {column.told()}" for column in columns[:5])
+        told = "; ".join(f"{column.name}: {column.description()}" for column in columns[:5])
         raise InputError(
             f"{batch.source} has no column to learn from{f' ({told})' if told else ''}."
         )
@@ -401,52 +410,190 @@ def find_column(name: str, names: Iterable[str], source: str) -> str:
     raise InputError(f"{source} has no column {name!r}.{hint} It has: {shown}.")
 
 
-def _column(
-    name: str,
-    cells: Any,
-    rows: NDArray[np.intp],
-    id_name: str | None,
-    excluded: Mapping[str, str],
-    decimal: str | None,
-) -> Column:
-    if name in excluded:
-        return Dropped(name, excluded[name])
-    if name == id_name:
-        return Id(name)
-    if is_id(name, cells):
-        return Dropped(name, "unique to each row, like an id")
-    return fit_column(name, cells, rows, decimal)
+def _is_id_column(batch: Batch, name: str) -> bool:
+    return name in batch.columns and is_unique(batch.columns[name])
 
 
-def _find_id(
-    batch: Batch, label: str | None, id_name: str | None, drop: Collection[str]
-) -> str | None:
-    if id_name is None:
-        return next(
-            (
-                name
-                for name, cells in batch.columns.items()
-                if name != label and name not in drop and is_id(name, cells)
-            ),
-            None,
-        )
-    if id_name not in batch.columns or not is_unique(batch.columns[id_name]):
-        raise InputError(
-            f"{batch.source}: column {id_name!r} cannot be the id: its values are missing or "
-            "repeat; name another one, or exclude it with --drop."
-        )
-    return id_name
+def _no_id(source: str, name: str) -> InputError:
+    return InputError(
+        f"{source}: column {name!r} cannot be the id: its values are missing or repeat; name "
+        "another one, or exclude it with --drop."
+    )
+
+
+class TableSummary:
+    """What decides the kinds of a table's columns: the first of two walks over its rows.
+
+    Batches and the summaries of others may come in any order.
+
+    Parameters
+    ----------
+    skip : collection of str, default=()
+        Columns that are no features, the label among them.
+    id_name : str, optional
+        The id column, if it is known.
+    only_ids : bool, default=False
+        Whether nothing but ids is looked for.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from nnpu.data.streams import Batch
+    >>> halves = [Batch({"age": pa.array(c)}, {}, 2, first, "t") for first, c in
+    ...           ((0, ["31", "45"]), (2, ["", "52"]))]
+    >>> one, other = TableSummary(), TableSummary()
+    >>> one.add(halves[1])
+    >>> other.add(halves[0])
+    >>> one.merge(other)
+    >>> training = TrainingSummary(one.treatments())
+    >>> for batch in halves:
+    ...     training.add(batch, np.arange(2))
+    >>> training.plan().lines()
+    ['age  number; missing cells get the median 45 and a flag']
+    """
+
+    def __init__(
+        self,
+        skip: Collection[str | None] = (),
+        id_name: str | None = None,
+        *,
+        only_ids: bool = False,
+    ) -> None:
+        self._skip, self._id_name, self._only_ids = frozenset(skip), id_name, only_ids
+        self._names: list[str] | None = None
+        self._columns: dict[str, CellSummary] = {}
+
+    def add(self, batch: Batch) -> None:
+        """Take the rows of a batch, whose `first` says how many stood before them."""
+        self._check_names(list(batch.columns), batch.source)
+        for name, cells in batch.columns.items():
+            is_id = name == self._id_name
+            if name in self._skip or (self._only_ids and not (is_id or is_named_like_an_id(name))):
+                continue
+            if self._only_ids and not is_plain(cells.type):
+                continue
+            found = self._columns.setdefault(name, CellSummary(name, is_id))
+            try:
+                found.add(cells, batch.first, batch.parsed)
+            except InputError as error:
+                raise InputError(f"{batch.source}: {error}") from error
+
+    def merge(self, other: TableSummary) -> None:
+        """Take what another summary knows of other rows."""
+        if other._names is not None:
+            self._check_names(other._names, "a part of the table")
+        for name, cells in other._columns.items():
+            if name in self._columns:
+                self._columns[name].merge(cells)
+            else:
+                self._columns[name] = copy.deepcopy(cells)
+
+    def _check_names(self, names: list[str], source: str) -> None:
+        if self._names is None:
+            self._names = names
+        elif set(names) != set(self._names):
+            differ = sorted(set(names) ^ set(self._names))
+            raise InputError(
+                f"{source}: its columns are not those of the rows before: "
+                f"{', '.join(map(repr, differ[:5]))} {'is' if len(differ) == 1 else 'are'} on one "
+                "side only."
+            )
+
+    def id(self) -> str | None:
+        """Return the name of the id column, if there is one."""
+        if self._id_name is not None:
+            if self._id_name in self._skip:
+                return None
+            if not self._columns[self._id_name].texts.unique:
+                raise _no_id("the table", self._id_name)
+            return self._id_name
+        ids = (name for name in self._names or () if name in self._columns)
+        return next((name for name in ids if self._columns[name].is_id), None)
+
+    def treatments(
+        self, excluded: Mapping[str, str] | None = None, decimal: str | None = None
+    ) -> list[Treatment]:
+        """Return what is to be done with every column but the label, in the table's order.
+
+        Parameters
+        ----------
+        excluded : mapping of str to str, optional
+            Columns of `skip` that the plan names all the same, each with the reason.
+        decimal : {".", ","}, optional
+            The decimal mark, if it is known.
+        """
+        found, reasons, own = [], excluded or {}, self.id()
+        for name in self._names or ():
+            if name in reasons:
+                found.append(Treatment(name, "dropped", reason=reasons[name]))
+            elif name == own:
+                found.append(Treatment(name, "id"))
+            elif name in self._columns:
+                cells = self._columns[name]
+                found.append(
+                    Treatment(name, "dropped", reason="unique to each row, like an id")
+                    if cells.is_id
+                    else cells.treatment(decimal)
+                )
+        return found
+
+    def image_treatments(self, excluded: Mapping[str, str], images: str) -> list[Treatment]:
+        """Return what is to be done with every column of a table of image files."""
+        found, own = [], self.id()
+        for name in self._names or ():
+            if name in excluded:
+                found.append(Treatment(name, "dropped", reason=excluded[name]))
+            elif name == own:
+                found.append(Treatment(name, "id"))
+            elif name == images:
+                found.append(Treatment(name, "image"))
+            elif name not in self._skip:
+                found.append(Treatment(name, "dropped", reason="only the images are used"))
+        return found
+
+
+class TrainingSummary:
+    """What a plan needs to know of the training rows: the second of two walks over the rows.
+
+    Parameters
+    ----------
+    treatments : sequence of Treatment
+        What `TableSummary.treatments` returned for all rows.
+    """
+
+    def __init__(self, treatments: Sequence[Treatment]) -> None:
+        self._columns = [TrainingCells(treatment) for treatment in treatments]
+
+    def add(self, batch: Batch, rows: NDArray[np.intp]) -> None:
+        """Take the rows of a batch; `rows` are those of them that are for training."""
+        for found in self._columns:
+            cells = batch.columns[found.treatment.name]
+            found.add(cells, rows, batch.first, batch.parsed)
+
+    def merge(self, other: TrainingSummary) -> None:
+        """Take what another summary knows of other rows."""
+        for found, more in zip(self._columns, other._columns, strict=True):
+            found.merge(more)
+
+    def columns(self) -> Iterator[Column]:
+        """Yield the columns, fitted."""
+        for found in self._columns:
+            yield found.column()
+
+    def plan(self) -> ColumnPlan:
+        """Return the plan of the table."""
+        return ColumnPlan(tuple(self.columns()))
 
 
 def _cells(batch: Batch, column: Column) -> Any:
     kind = batch.matrices if column.kind == "matrix" else batch.columns
     if column.name not in kind:
-        raise InputError(f"{column.name!r} is not of the kind that it was in fit")
+        raise InputError(f"{column.name!r} is of another kind than in fit")
     cells = kind[column.name]
     if kind is batch.columns and not is_plain(cells.type):
         raise InputError(
-            f"Column {column.name!r} holds {cells.type} cells, not of the kind that it was in fit; "
-            "turn it into numbers or strings."
+            f"Column {column.name!r} holds {cells.type} cells, another kind than in fit; turn it "
+            "into numbers or strings."
         )
     return cells
 

@@ -21,9 +21,11 @@ from nnpu.table.columns.column import (
     counted,
     is_string,
     is_temporal,
+    read_once,
     tolerant,
 )
 from nnpu.table.columns.numbers import as_numbers
+from nnpu.table.columns.summaries import Numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -258,7 +260,10 @@ _PARTS = ("days", "hour", "weekday", "month")
 
 
 def as_dates(
-    cells: Any, first_is_day: bool | None
+    cells: Any,
+    first_is_day: bool | None,
+    name: str = "",
+    memory: dict[str, Any] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return cells as seconds since 1970, NaN for missing ones, and which could not be read.
 
@@ -270,9 +275,16 @@ def as_dates(
     """
     if is_temporal(cells.type):
         return stored_dates(cells), np.zeros(len(cells), dtype=bool)
-    text, places = counted(as_text(cells, none_is_missing=True))
-    values = spelled_dates(text, first_is_day)
-    return np.append(values, np.nan)[places], np.append(np.isnan(values), False)[places]
+
+    def read(cells: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        text, places = counted(as_text(cells, none_is_missing=True))
+        values = spelled_dates(text, first_is_day)
+        return np.append(values, np.nan)[places], np.append(np.isnan(values), False)[places]
+
+    found: tuple[NDArray[np.float64], NDArray[np.bool_]] = read_once(
+        memory, name, cells, ("dates", first_is_day), read
+    )
+    return found
 
 
 def row_times(cells: Any, name: str) -> NDArray[np.float64]:
@@ -302,6 +314,51 @@ def row_times(cells: Any, name: str) -> NDArray[np.float64]:
             f"Column {name!r} cannot order the rows: row {row + 1} has no date or number."
         )
     return values
+
+
+class Days:
+    """A summary of dates: their days, and the range of each part.
+
+    Examples
+    --------
+    >>> days = Days()
+    >>> days.add(np.array([0.0, 7 * 86400.0, np.nan]))
+    >>> days.parts, days.numbers.quantiles([0, 1]).tolist(), days.numbers.gaps
+    (['days'], [0.0, 7.0], 1)
+    """
+
+    def __init__(self) -> None:
+        self.numbers = Numbers()
+        self._low = dict.fromkeys(_PARTS, np.inf)
+        self._high = dict.fromkeys(_PARTS, -np.inf)
+
+    def add(self, seconds: NDArray[np.float64]) -> None:
+        """Take dates as seconds since 1970; NaN is a gap."""
+        there = seconds[~np.isnan(seconds)]
+        self.numbers.gaps += len(seconds) - len(there)
+        if not there.size:
+            return
+        split = _split(there)
+        self.numbers.add(split["days"])
+        self._widen(
+            {part: float(values.min()) for part, values in split.items()},
+            {part: float(values.max()) for part, values in split.items()},
+        )
+
+    def merge(self, other: Days) -> None:
+        """Take the dates of another summary."""
+        self.numbers.merge(other.numbers)
+        self._widen(other._low, other._high)
+
+    def _widen(self, low: dict[str, float], high: dict[str, float]) -> None:
+        for part in _PARTS:
+            self._low[part] = min(self._low[part], low[part])
+            self._high[part] = max(self._high[part], high[part])
+
+    @property
+    def parts(self) -> list[str]:
+        """The parts that vary."""
+        return [part for part in _PARTS if self._low[part] < self._high[part]]
 
 
 @dataclass(frozen=True)
@@ -338,20 +395,25 @@ class Date(Column):
         cls, name: str, cells: Any, first_is_day: bool | None = None, note: str = ""
     ) -> Self | Dropped:
         """Find out which parts vary in the training rows."""
-        values, _ = as_dates(cells, first_is_day)
-        there = values[~np.isnan(values)]
-        split = _split(there)
-        parts = [part for part in _PARTS if np.unique(split[part]).size > 1]
-        if not parts:
+        days = Days()
+        days.add(as_dates(cells, first_is_day)[0])
+        return cls.of(name, days, first_is_day, note)
+
+    @classmethod
+    def of(
+        cls, name: str, days: Days, first_is_day: bool | None = None, note: str = ""
+    ) -> Self | Dropped:
+        """Return the column of the training rows' dates."""
+        if not days.parts:
             return Dropped(name, "every row has the same date")
-        spread = float(split["days"].std())
+        centre, spread = days.numbers.moments(-np.inf, np.inf)
         return cls(
             name,
-            parts,
+            days.parts,
             first_is_day,
-            float(split["days"].mean()),
+            centre,
             spread if spread > 0 else 1.0,
-            there.size < values.size,
+            days.numbers.gaps > 0,
             note=note,
         )
 
@@ -386,11 +448,17 @@ class Date(Column):
         parts += ["missing cells get a flag"] if self.missing else []
         return "; ".join(parts)
 
-    def read(self, cells: Any, first: int = 0, decimal: str | None = None) -> Reading:
+    def read(
+        self,
+        cells: Any,
+        first: int = 0,
+        decimal: str | None = None,
+        memory: dict[str, Any] | None = None,
+    ) -> Reading:
         """Return seconds since 1970; few cells may be unreadable, and count as missing."""
         if not (is_string(cells.type) or is_temporal(cells.type) or _is_whole(cells.type)):
             raise InputError(f"Column {self.name!r} holds {cells.type} cells, and dates in fit.")
-        values, unreadable = as_dates(cells, self.first_is_day)
+        values, unreadable = as_dates(cells, self.first_is_day, self.name, memory)
         what = "a date that can be read in one way only"
         return tolerant(self, cells, values, unreadable, first, what)
 

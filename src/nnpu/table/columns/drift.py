@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from nnpu.table.columns.column import DAY, percent
+from nnpu.table.columns.summaries import Numbers
 from nnpu.terminal import how_many
 
 if TYPE_CHECKING:
@@ -47,17 +48,27 @@ class CellCounts(NamedTuple):
 
 
 class TrainingRows:
-    """Notes what the training rows hold while their features are made.
+    """Notes what the training rows hold while their features are made, a batch at a time.
 
     Parameters
     ----------
     rows : ndarray of int
-        The training rows.
+        The training rows of the batch that comes next; it may be set anew for each.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from nnpu.table.columns.numbers import Number
+    >>> cells = pa.array([1.0, None, 3.0])
+    >>> column, rows = Number.fit("age", cells), TrainingRows(np.arange(3))
+    >>> rows.add(column, column.read(cells))
+    >>> rows.seen["age"]["missing"], rows.seen["age"]["median"]
+    (1, 2.0)
     """
 
     def __init__(self, rows: NDArray[np.intp]) -> None:
         self.rows = rows
-        self.seen: dict[str, dict[str, Any]] = {}
+        self._columns: dict[str, _TrainingColumn] = {}
 
     def add(self, column: Column, reading: Reading) -> None:
         """Take the cells of a column, read."""
@@ -65,19 +76,59 @@ class TrainingRows:
             return
         values = reading.values
         part = values.take(self.rows) if hasattr(values, "take") else values[self.rows]
-        counts = count_cells(column, part)
-        seen: dict[str, Any] = {"rows": len(part), "missing": counts.missing}
-        if counts.looked:
-            seen["unseen"] = counts.unseen / counts.looked
-        numbers = counts.numbers
-        if numbers is not None and numbers.size and column.kind in ("number", "date"):
-            seen |= {"low": float(numbers.min()), "high": float(numbers.max())}
-            seen["median"] = float(np.median(numbers))
-            if column.kind == "number":
-                edges = np.unique(np.quantile(numbers, np.arange(1, 10) / 10))
-                shares = binned(numbers, edges) / numbers.size
-                seen |= {"edges": edges.tolist(), "shares": shares.tolist()}
-        self.seen[column.name] = seen
+        found = self._columns.setdefault(column.name, _TrainingColumn(column.kind))
+        found.add(count_cells(column, part), len(part))
+
+    def merge(self, other: TrainingRows) -> None:
+        """Take what others note of other rows."""
+        for name, found in other._columns.items():
+            self._columns.setdefault(name, _TrainingColumn(found.kind)).merge(found)
+
+    @property
+    def seen(self) -> dict[str, dict[str, Any]]:
+        """What the training rows held, by column, as `Column.seen` stores it."""
+        return {name: found.seen() for name, found in self._columns.items()}
+
+
+@dataclass
+class _TrainingColumn:
+    """Counts of the training rows' cells in a column."""
+
+    kind: str
+    rows: int = 0
+    missing: int = 0
+    unseen: int = 0
+    looked: int = 0
+    numbers: Numbers = field(default_factory=Numbers)
+
+    def add(self, counts: CellCounts, rows: int) -> None:
+        self.rows += rows
+        self.missing += counts.missing
+        self.unseen += counts.unseen
+        self.looked += counts.looked
+        if counts.numbers is not None and self.kind in ("number", "date"):
+            self.numbers.add(counts.numbers)
+
+    def merge(self, other: _TrainingColumn) -> None:
+        self.rows += other.rows
+        self.missing += other.missing
+        self.unseen += other.unseen
+        self.looked += other.looked
+        self.numbers.merge(other.numbers)
+
+    def seen(self) -> dict[str, Any]:
+        seen: dict[str, Any] = {"rows": self.rows, "missing": self.missing}
+        if self.looked:
+            seen["unseen"] = self.unseen / self.looked
+        numbers = self.numbers
+        if not numbers.count:
+            return seen
+        seen |= {"low": numbers.low, "high": numbers.high, "median": numbers.median}
+        if self.kind == "number":
+            edges = np.unique(numbers.quantiles(np.arange(1, 10) / 10))
+            shares = binned(numbers.values, edges, numbers.counts) / numbers.count
+            seen |= {"edges": edges.tolist(), "shares": shares.tolist()}
+        return seen
 
 
 def count_cells(column: Column, values: Any) -> CellCounts:
@@ -103,18 +154,20 @@ def _other_texts(column: Any, values: Any) -> tuple[int, int]:
     return int((abs(found).sum(axis=1) == 0).sum()), len(texts)
 
 
-def binned(values: NDArray[np.float64], edges: Any) -> NDArray[np.int64]:
-    """Return how many values lie up to each edge, and beyond the last."""
+def binned(
+    values: NDArray[np.float64], edges: Any, counts: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """Return how many values lie up to each edge, and beyond the last; each may count often."""
     places = np.searchsorted(np.asarray(edges), values, side="left")
-    return np.bincount(places, minlength=len(edges) + 1)
+    return np.bincount(places, counts, minlength=len(edges) + 1).astype(np.int64)
 
 
 _MATTERS = 0.05  # share of the cells from which a difference is worth a line
-_CHANCE = 1e-3  # probability below which a difference is no accident
+_CHANCE = 1e-3  # probability below which a difference is not chance
 _MOVED = 0.5  # share of the cells in other tenths of the training's values
-_LEAST_ROWS = 30  # below, nothing is said about the spread of numbers and scores
+_LEAST_ROWS = 30  # fewer rows say too little about medians, ranges and scores
 _OTHER_SHARE = 0.1  # difference of the flagged shares that is worth a line
-_SURELY = 4.0  # standard errors beyond which a difference of scores is no accident
+_SURELY = 4.0  # standard errors beyond which a difference of scores is not chance
 _OTHER_MEAN = 0.5  # difference of the mean scores, in standard deviations of the training's
 
 
@@ -349,7 +402,7 @@ class _Tally:
 
 
 def _many(found: int, cells: int, usual: float, rows: int, least: float) -> bool:
-    """Return whether so many cells matter and are no accident."""
+    """Return whether so many cells matter and are not chance."""
     if found <= least * cells:
         return False
     from scipy.stats import binom

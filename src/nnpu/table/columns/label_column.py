@@ -1,6 +1,6 @@
 """The label column: which cells say that a row is a known positive.
 
-Labels may be words; then one of them is the positive, and it is said which.
+Labels may be words; then one of them is taken as the positive, and a line says which.
 """
 
 from __future__ import annotations
@@ -200,8 +200,8 @@ def _named(values: list[str], wanted: str, name: str, source: str) -> str:
             return value
     listed = ", ".join(repr(value) for value in values[:5]) + (", ..." if len(values) > 5 else "")
     raise InputError(
-        f"{source}: no cell of the label column {name!r} is {wanted!r}, the positive that was "
-        f"named; it holds {listed or 'nothing'}."
+        f"{source}: no cell of the label column {name!r} is {wanted!r}, the word given for "
+        f"positives; it holds {listed or 'nothing'}."
     )
 
 
@@ -260,7 +260,7 @@ def _warn_unlabelled(values: list[str], codes: list[int | None], source: str, na
 def _warn_of_several(
     values: list[str], codes: list[int | None], word: str, source: str, name: str
 ) -> None:
-    """Say so if several words that are no such thing count as unlabelled."""
+    """Warn if several words count as unlabelled that do not say so."""
     rest = [
         value
         for value, code in zip(values, codes, strict=True)

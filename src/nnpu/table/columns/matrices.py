@@ -63,7 +63,13 @@ class Matrix(Column):
         """Say how many."""
         return f"{self.features:,} {'sparse ' if self.is_sparse else ''}features, as they are"
 
-    def read(self, cells: Any, first: int = 0, decimal: str | None = None) -> Reading:
+    def read(
+        self,
+        cells: Any,
+        first: int = 0,
+        decimal: str | None = None,
+        memory: dict[str, Any] | None = None,
+    ) -> Reading:
         """Check the shape and the type."""
         width = math.prod(cells.shape[1:])
         if sparse.issparse(cells) and self.is_sparse and width <= self.features:
@@ -119,12 +125,18 @@ class Picture(Column):
         """Say what the cells are."""
         return "image files: what the model learns from"
 
-    def read(self, cells: Any, first: int = 0, decimal: str | None = None) -> Reading:
+    def read(
+        self,
+        cells: Any,
+        first: int = 0,
+        decimal: str | None = None,
+        memory: dict[str, Any] | None = None,
+    ) -> Reading:
         """Return the paths as they are written; every row needs one."""
         paths = as_text(cells).to_pylist()
         for row, path in enumerate(paths, first + 1):
             if not path:
-                raise InputError(f"Column {self.name!r}, row {row}: no image file is named.")
+                raise InputError(f"Column {self.name!r}, row {row}: the cell names no image file.")
         return Reading(paths)
 
     def files(self, paths: list[str], source: str) -> NDArray[np.object_]:

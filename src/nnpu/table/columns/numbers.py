@@ -18,13 +18,22 @@ from nnpu.table.columns.column import (
     as_text,
     counted,
     is_string,
+    read_once,
     tolerant,
 )
+from nnpu.table.columns.summaries import Numbers, weighted_median
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Number", "as_numbers", "decimal_mark", "percent_cells", "spelled_numbers"]
+__all__ = [
+    "Number",
+    "as_numbers",
+    "decimal_mark",
+    "percent_cells",
+    "plain_numbers",
+    "spelled_numbers",
+]
 
 LARGEST = float(np.finfo(np.float32).max)
 _FAR = 1000.0  # times the interquartile range: beyond it a number is a mistake or a code
@@ -49,7 +58,7 @@ _CLEANING = (
 
 
 def spelled_numbers(text: Any, decimal: str, *, shares: bool = False) -> NDArray[np.float64]:
-    """Return strings as numbers, NaN for what is none.
+    """Return strings as numbers, NaN for those that are not.
 
     Parameters
     ----------
@@ -129,7 +138,13 @@ def decimal_mark(text: Any) -> str:
 
 
 def as_numbers(
-    cells: Any, name: str, first: int = 0, decimal: str = ".", *, shares: bool = False
+    cells: Any,
+    name: str,
+    first: int = 0,
+    decimal: str = ".",
+    *,
+    shares: bool = False,
+    memory: dict[str, Any] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return cells as numbers, NaN for missing ones, and which of them could not be read.
 
@@ -145,6 +160,8 @@ def as_numbers(
         The decimal mark of strings.
     shares : bool, default=False
         Whether 45 % is 0.45; else it is 45.
+    memory : dict, optional
+        As in `nnpu.table.columns.column.read_once`.
 
     Raises
     ------
@@ -163,9 +180,14 @@ def as_numbers(
         cells = cells.dictionary_decode()
     unreadable = np.zeros(len(cells), dtype=bool)
     if is_string(cells.type):
-        values = _quick(cells) if decimal == "." else None
+        how = (decimal, shares)
+        last = memory.get(name) if memory else None
+        slow = last is not None and last[0] is cells and last[1] == how
+        values = plain_numbers(cells, name, memory) if decimal == "." and not slow else None
         if values is None:
-            values, unreadable = _slow(cells, decimal, shares)
+            values, unreadable = read_once(
+                memory, name, cells, how, lambda cells: _slow(cells, decimal, shares)
+            )
     elif pa.types.is_duration(cells.type):
         unit = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[cells.type.unit]
         counts = cells.cast(pa.int64()).cast(pa.float64(), safe=False)
@@ -182,6 +204,21 @@ def as_numbers(
             f"{LARGEST:.1e}); correct it or leave the cell empty."
         )
     return values, unreadable
+
+
+def plain_numbers(
+    cells: Any, name: str = "", memory: dict[str, Any] | None = None
+) -> NDArray[np.float64] | None:
+    """Return strings that are all numbers without more as numbers; None if they are not.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> plain_numbers(pa.array(["1.5", None])), plain_numbers(pa.array(["$1"]))
+    (array([1.5, nan]), None)
+    """
+    found: NDArray[np.float64] | None = read_once(memory, name, cells, "plain", _quick)
+    return found
 
 
 def _quick(cells: Any) -> NDArray[np.float64] | None:
@@ -244,23 +281,35 @@ class Number(Column):
         cls, name: str, cells: Any, decimal: str = ".", note: str = "", *, shares: bool = False
     ) -> Self | Dropped:
         """Measure the training rows."""
-        values, _ = as_numbers(cells, name, decimal=decimal, shares=shares)
-        there = values[~np.isnan(values)]
-        if not there.size:
+        numbers = Numbers()
+        numbers.add(as_numbers(cells, name, decimal=decimal, shares=shares)[0])
+        return cls.of(name, numbers, decimal, note, shares=shares)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        numbers: Numbers,
+        decimal: str = ".",
+        note: str = "",
+        *,
+        shares: bool = False,
+    ) -> Self | Dropped:
+        """Return the column of the training rows' numbers."""
+        if not numbers.count:
             return Dropped(name, "no cell has a value")
-        low, high = _ends(there)
-        inside = there.clip(low, high)
-        spread = float(inside.std())
+        low, high = _ends(numbers)
+        centre, spread = numbers.moments(low, high)
         return cls(
             name,
-            float(np.median(there)),
-            float(inside.mean()),
+            numbers.median,
+            centre,
             spread if spread > 0 else 1.0,
-            there.size < values.size,
+            numbers.gaps > 0,
             decimal,
             low,
             high,
-            int(np.sum((there < low) | (there > high))),
+            numbers.outside(low, high),
             shares,
             note=note,
         )
@@ -285,10 +334,17 @@ class Number(Column):
             parts.append(f"{cells} clipped to {ends}")
         return "; ".join(parts)
 
-    def read(self, cells: Any, first: int = 0, decimal: str | None = None) -> Reading:
+    def read(
+        self,
+        cells: Any,
+        first: int = 0,
+        decimal: str | None = None,
+        memory: dict[str, Any] | None = None,
+    ) -> Reading:
         """Return float64 values; few cells may be unreadable, and count as missing."""
-        mark = decimal or self.decimal
-        values, unreadable = as_numbers(cells, self.name, first, mark, shares=self.shares)
+        values, unreadable = as_numbers(
+            cells, self.name, first, decimal or self.decimal, shares=self.shares, memory=memory
+        )
         return tolerant(self, cells, values, unreadable, first, "a number")
 
     def dense(self, values: Any) -> Block:
@@ -306,14 +362,18 @@ class Number(Column):
         return values[:, None]
 
 
-def _ends(values: NDArray[np.float64]) -> tuple[float, float]:
+def _ends(numbers: Numbers) -> tuple[float, float]:
     """Return the range of numbers that are not so far from the others that they drown them."""
-    low, high = np.quantile(values, [0.25, 0.75])
+    low, high = numbers.quantiles([0.25, 0.75])
     span = high - low
+    values, counts = numbers.values, numbers.counts
     if span == 0:  # most are equal: the others say what is usual
-        others = np.abs(values[values != low] - low)
-        span = 2 * float(np.median(others)) if others.size else 1.0
+        away = np.abs(values - low)
+        order = np.argsort(away, kind="stable")[int((away == 0).sum()) :]
+        span = 2 * weighted_median(away[order], counts[order]) if order.size else 1.0
     far = _FAR * span
     ends = float(max(low - far, -LARGEST)), float(min(high + far, LARGEST))
-    inside = values[(values >= ends[0]) & (values <= ends[1])]
-    return ends if inside.size == values.size else (float(inside.min()), float(inside.max()))
+    inside = (values >= ends[0]) & (values <= ends[1])
+    if inside.all():
+        return ends
+    return float(numbers.least[inside].min()), float(numbers.greatest[inside].max())

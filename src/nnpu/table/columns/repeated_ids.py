@@ -60,7 +60,8 @@ class RepeatedId(NamedTuple):
             each = f"{self.values:,} values in {self.rows:,} rows"
         what = "; its rows stay together (as with --groups)" if together else ""
         return (
-            f"Repeated id: {self.name} ({each}) is no feature{what}. To use it: --keep {self.name}."
+            f"Repeated id: {self.name} ({each}) is not a feature{what}. To use it: --keep "
+            f"{self.name}."
         )
 
 

@@ -82,7 +82,7 @@ class Directions:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
-        """Return what `arrays` described; ValueError if it is none."""
+        """Return what `arrays` described; ValueError if it is not valid."""
         terms = bytes(np.asarray(arrays["terms"], dtype=np.uint8)).decode().split("\n")
         weights, components = arrays["weights"], arrays["components"]
         if weights.shape != (len(terms),) or components.shape[1:] != weights.shape:
@@ -189,7 +189,13 @@ class Text(Column):
         what = "words" if self.analyzer == "word" else "runs of characters"
         return f"text: {what}, read with the other texts" if self.together else f"text: {what}"
 
-    def read(self, cells: Any, first: int = 0, decimal: str | None = None) -> Reading:
+    def read(
+        self,
+        cells: Any,
+        first: int = 0,
+        decimal: str | None = None,
+        memory: dict[str, Any] | None = None,
+    ) -> Reading:
         """Return strings, null for missing ones."""
         text = as_text(cells)
         return Reading(text)
@@ -208,7 +214,7 @@ class Text(Column):
         return sparse.csr_array(hashing.transform(values.fill_null("").to_pylist()))
 
     def raw(self, values: Any) -> Any:
-        """Return the coordinates, NaN for a missing text; the terms of a missing text are none."""
+        """Return the coordinates, NaN for a missing text; a missing text has no terms."""
         if self.directions is None:
             raise InputError(
                 f"Column {self.name!r}: the model was stored without its directions; fit anew."
