@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -200,3 +201,33 @@ def test_the_command_refuses_what_makes_no_sense(table, capsys, arguments, words
         main(["evaluate", *given])
     assert stopped.value.code == 2
     assert words in capsys.readouterr().err
+
+
+def test_the_labels_themselves_are_no_scores(tmp_path, capsys):
+    _, s, _ = scored(600)
+    with pytest.raises(InputError, match="the scores are the labels"):
+        ScorePU().fit(s.astype(float), s)
+    path = tmp_path / "t.csv"
+    path.write_text("s\n" + "\n".join(map(str, s)), encoding="utf-8")
+    with pytest.raises(SystemExit) as stopped:
+        main(["evaluate", "--scores", "s", "--label", "s", str(path)])
+    assert stopped.value.code == 2
+    assert "column 's' cannot be the label and the scores" in capsys.readouterr().err
+
+
+def test_scores_that_run_the_other_way_are_noticed():
+    scores, s, _ = scored(600)
+    with pytest.warns(UserWarning, match="Labelled rows score lower than unlabelled ones"):
+        ScorePU(0.3).fit(-scores, s)
+
+
+def test_scores_of_a_model_that_was_fitted_to_the_labels_are_noticed():
+    scores, s, _ = scored(600)
+    X = np.c_[scores, np.random.default_rng(1).normal(size=(600, 3))]
+    seen = RandomForestClassifier(100, random_state=0).fit(X, s)
+    with pytest.warns(UserWarning, match="all but tell labelled from unlabelled rows"):
+        ScorePU(0.3).fit(seen.predict_proba(X)[:, 1], s)
+    unseen = cross_val_predict(seen, X, s, method="predict_proba")[:, 1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ScorePU(0.3).fit(unseen, s)

@@ -309,3 +309,17 @@ def test_displays_take_a_table_s_model(model):
     pytest.importorskip("matplotlib").use("Agg")
     display = RocCurveDisplay.from_estimator(model, new.drop(columns="known"), new["known"])
     assert display.roc_auc > 0.6
+
+
+@pytest.mark.filterwarnings("ignore:scoring=")
+def test_tables_are_cross_validated_by_pu_scorers():
+    """The model inside is given its prior within a fit; that is no search over the prior."""
+    from sklearn.model_selection import cross_val_score
+
+    rng = np.random.default_rng(0)
+    y = rng.random(200) < 0.4
+    X = pd.DataFrame({"size": rng.normal(3.0 * y, 1)})
+    s = (y & (rng.random(200) < 0.5)).astype(int)
+    model = TablePU(0.4, model="linear", verbose=0)
+    found = cross_val_score(model, X, s, cv=2, scoring="pu_f1", error_score="raise")
+    assert (found > 0.5).all()

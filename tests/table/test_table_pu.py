@@ -380,6 +380,61 @@ def test_what_two_tables_do_not_share_is_named():
         TablePU(0.4).fit_two(p[:1], u)
 
 
+def test_a_category_that_the_two_tables_spell_otherwise_is_noticed():
+    p, u = two_tables()
+    towns = np.random.default_rng(1).choice(["a", "b", "c"], 380)
+    p, u = p.assign(town=np.char.upper(towns[300:])), u.assign(town=towns[:300])
+    with pytest.warns(UserWarning, match="'town': such a column alone almost separates"):
+        TablePU(0.4, model="linear").fit_two(p, u)
+    TablePU(0.4, model="linear").fit_two(p.assign(town=towns[300:]), u)  # warnings are errors
+
+
+def test_many_rare_categories_in_capitals_are_noticed_too():
+    p, u = two_tables()
+    towns = np.random.default_rng(1).choice([f"t{i}" for i in range(30)], 380)
+    p, u = p.assign(town=np.char.upper(towns[300:])), u.assign(town=towns[:300])
+    with pytest.warns(UserWarning, match="'town': such a column alone almost separates"):
+        TablePU(0.4, model="linear", keep=["town"]).fit_two(p, u)
+    left_out = TablePU(0.4, model="linear").fit_two(p, u)  # as an id that repeats
+    assert [column.kind for column in left_out.columns_.columns] == ["number", "dropped"]
+    names = [f"unique {i}" for i in range(380)]
+    TablePU(0.4, model="linear").fit_two(p.assign(town=names[300:]), u.assign(town=names[:300]))
+
+
+def test_a_number_that_stands_for_a_gap_in_one_table_alone_is_noticed():
+    p, u = two_tables()
+    rng = np.random.default_rng(2)
+    age = rng.normal(50, 10, 380).round(1)
+    p, u = p.assign(age=age[300:]), u.assign(age=age[:300])
+    TablePU(0.4, model="linear").fit_two(p, u)  # warnings are errors here
+    p.loc[:29, "age"], u.loc[:99, "age"] = -1, np.nan
+    with pytest.warns(UserWarning, match="'age': such a column alone almost separates"):
+        TablePU(0.4, model="linear").fit_two(p, u)
+
+
+def test_tables_with_other_decimal_marks_give_the_same_model(tmp_path):
+    p, u = two_tables()
+    paths = [tmp_path / name for name in ("p.csv", "u.csv", "german.csv")]
+    p.to_csv(paths[0], index=False)
+    u.to_csv(paths[1], index=False)
+    u.to_csv(paths[2], index=False, sep=";", decimal=",")
+    alike = TablePU(0.4, model="linear").fit_two(*paths[:2])
+    other = TablePU(0.4, model="linear").fit_two(paths[0], paths[2])
+    assert [column.kind for column in other.columns_.columns] == ["number", "category"]
+    assert np.array_equal(alike.decision_function(u), other.decision_function(u))
+
+
+def test_dates_in_another_order_in_the_other_table_are_refused():
+    p, u = two_tables()
+    days = pd.date_range("2024-01-01", periods=380).to_series().sample(frac=1, random_state=0)
+    p = p.assign(day=days[300:].dt.strftime("%m/%d/%Y").to_numpy())
+    first = u.assign(day=days[:300].dt.strftime("%d/%m/%Y").to_numpy())
+    with pytest.raises(InputError, match="'day': dates begin with the day in the unlabelled table"):
+        TablePU(0.4, model="linear").fit_two(p, first)
+    alike = u.assign(day=days[:300].dt.strftime("%m/%d/%Y").to_numpy())
+    assert TablePU(0.4, model="linear").fit_two(p, alike).columns_.columns[2].kind == "date"
+
+
 TAKEN_OUT = "40 of the 300 unlabelled rows are labelled positives too and are no longer counted"
 
 

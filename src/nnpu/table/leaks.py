@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from nnpu.table.both_samples import id_numbers
-from nnpu.table.columns.column import as_text, is_plain, is_string
+from nnpu.table.columns.column import as_text, counted, is_plain, is_string
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -24,12 +24,20 @@ if TYPE_CHECKING:
     from nnpu.data.streams import Batch
     from nnpu.table.columns import ColumnPlan
 
-__all__ = ["column_owners", "leaking_columns", "leaks", "one_sided_fillings"]
+__all__ = [
+    "FEWEST",
+    "column_owners",
+    "has_values_of_one_side",
+    "leaking_columns",
+    "leaks",
+    "one_sided_fillings",
+]
 
 _OF_P = 0.5  # share of P that a region must hold to be a leak
 _OF_U = 0.02  # share of U that it may hold, as a share of P's
-_FEWEST = 20  # labelled or unlabelled rows: fewer may agree in a column by chance
+FEWEST = 20  # labelled or unlabelled rows: fewer may agree in a column by chance
 _CHANCE = 1e-6  # that the fillings of a column fall on one side by accident
+_SHARED = 0.9  # of the unlabelled rows have a value that another one has
 _ENOUGH = 20_000  # rows of P, and of U, that are looked at
 
 
@@ -54,7 +62,7 @@ def leaking_columns(
     sampling : {"one-sample", "two-sample"}
         How they came about.
     """
-    if min((codes == 1).sum(), (codes == 0).sum()) < _FEWEST:
+    if min((codes == 1).sum(), (codes == 0).sum()) < FEWEST:
         return []
     ids = id_numbers(plan, batch)
     if sampling == "one-sample" and ids is not None and leaks(ids[:, None], codes).size:
@@ -72,6 +80,11 @@ def leaking_columns(
     found = [owners[index] for index in leaks(features[:, first:], codes) + first]
     if first:  # numbers and codes before words
         found += [owners[index] for index in leaks(features[:, :first].toarray(), codes)]
+    for column in plan.columns:
+        cells = batch.columns.get(column.name)
+        if cells is not None and column.kind in ("category", "number") and is_plain(cells.type):
+            places = counted(as_text(cells) if column.kind == "category" else cells)[1]
+            found += [column.name] * has_values_of_one_side(places, codes)
     names = list(dict.fromkeys(found))
     if names:
         shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
@@ -116,7 +129,7 @@ def one_sided_fillings(
             continue
         filled = _filled(cells)
         p, u = int(filled[codes == 1].sum()), int(filled[codes == 0].sum())
-        if min(p, u) > 0 or max(p, u) < _FEWEST:
+        if min(p, u) > 0 or max(p, u) < FEWEST:
             continue
         # The chance that so many cells all fall on one side.
         if max(p, u) * np.log((n_p if p else n_u) / (n_p + n_u)) > np.log(_CHANCE):
@@ -140,6 +153,40 @@ def _filled(cells: Any) -> NDArray[np.bool_]:
     if pa.types.is_floating(cells.type):
         there &= ~np.asarray(pc.fill_null(pc.is_nan(cells), False), dtype=bool)
     return there
+
+
+def has_values_of_one_side(places: NDArray[np.intp], codes: NDArray[np.int8]) -> bool:
+    """Return whether labelled rows have values that unlabelled ones would have, but never do.
+
+    That is a single value, or half of the labelled rows, although a value of an unlabelled row is
+    nearly always found in another one. An "X" that is "x" in the other file is the usual reason.
+
+    Parameters
+    ----------
+    places : ndarray of shape (n,)
+        Which of the column's values each row has, −1 for none.
+    codes : ndarray of shape (n,)
+        PU labels.
+
+    Examples
+    --------
+    >>> s = np.repeat([1, 0], [30, 90]).astype(np.int8)
+    >>> has_values_of_one_side(np.r_[np.arange(30) % 3, 3 + np.arange(90) % 3], s)
+    True
+    >>> has_values_of_one_side(np.arange(120) % 6, s)
+    False
+    """
+    there = places >= 0
+    p, u = (places[there & (codes == label)] for label in (1, 0))
+    if min(len(p), len(u)) < FEWEST:
+        return False
+    of_p, of_u = (np.bincount(rows, minlength=int(places.max()) + 1) for rows in (p, u))
+    alone = of_p[of_u == 0]
+    chance = alone.max(initial=0) * np.log(len(p) / (len(p) + len(u)))
+    if alone.max(initial=0) >= FEWEST and chance < np.log(_CHANCE / np.count_nonzero(of_p)):
+        return True
+    shared = 1 - np.sum(of_u == 1) / len(u)
+    return bool(alone.sum() >= max(FEWEST, _OF_P * len(p)) and shared >= _SHARED)
 
 
 def column_owners(plan: ColumnPlan, width: int) -> list[str]:

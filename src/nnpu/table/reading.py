@@ -29,6 +29,7 @@ from nnpu.parameters import (
     shown,
 )
 from nnpu.table.columns import find_column, read_label_cells
+from nnpu.table.columns.column import as_text, counted, is_string
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -226,17 +227,54 @@ def stacked(unlabelled: Batch, positives: Batch) -> tuple[Batch, list[str]]:
             else pa.table({name: b.columns[name]})
             for b in (unlabelled, positives)
         ]
+        parts = _as_one_mark(name, parts, (unlabelled.decimal, positives.decimal))
         try:
             joined = pa.concat_tables(parts, promote_options="permissive")
         except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
             kinds = " and ".join(str(part.schema.field(0).type) for part in parts)
             raise InputError(
-                f"Column {name!r} is of two types: {kinds} (unlabelled, positives)."
+                f"Column {name!r} is of two types: {kinds} (unlabelled, positives). "
+                "Convert one of them, or take the column out of one table."
             ) from error
         columns[name] = joined.column(0).combine_chunks()
+        if is_string(columns[name].type):
+            _check_date_order(name, *(part.column(0).combine_chunks() for part in parts))
     rows = unlabelled.n_rows + positives.n_rows
     source = f"{unlabelled.source} and {positives.source}"
     return Batch(columns, {}, rows, 0, source, unlabelled.decimal, unlabelled.read_as), lines
+
+
+def _as_one_mark(name: str, parts: list[Any], marks: tuple[str | None, str | None]) -> list[Any]:
+    """Return one column of both tables as numbers if they write these with other decimal marks."""
+    import pyarrow as pa
+
+    from nnpu.table.columns.numbers import as_numbers, decimal_mark
+
+    cells = [part.column(0).combine_chunks() for part in parts]
+    if not all(is_string(one.type) for one in cells):
+        return parts
+    text = [as_text(one) for one in cells]
+    found = [mark or decimal_mark(counted(one)[0]) for mark, one in zip(marks, text, strict=True)]
+    if found[0] == found[1]:
+        return parts
+    read = [as_numbers(one, name, decimal=mark) for one, mark in zip(text, found, strict=True)]
+    if any(unreadable.any() or np.isnan(values).all() for values, unreadable in read):
+        return parts
+    return [pa.table({name: pa.array(values, from_pandas=True)}) for values, _ in read]
+
+
+def _check_date_order(name: str, unlabelled: Any, positives: Any) -> None:
+    """Refuse 31/1/2024 in one table and 1/31/2024 in the other: each table proves its order."""
+    from nnpu.table.columns.dates import day_first
+
+    found = [day_first(counted(as_text(cells))[0]) for cells in (unlabelled, positives)]
+    if all(proven for _, proven in found) and found[0][0] != found[1][0]:
+        which = ("the unlabelled", "the positives'")
+        first, second = which if found[0][0] else which[::-1]
+        raise InputError(
+            f"Column {name!r}: dates begin with the day in {first} table and with the month in "
+            f"{second}. Write them alike, as 2024-01-31, or drop the column in one table."
+        )
 
 
 def label_cells(batch: Batch, s: Any) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.special import expit, logit
+from scipy.stats import mannwhitneyu
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from nnpu.data.vectors import as_vector
@@ -17,6 +19,7 @@ from nnpu.parameters import InputError, check_label_bias
 from nnpu.report.model_page import ASSUMPTION, model_page
 from nnpu.table.columns import find_column
 from nnpu.table.columns.numbers import as_numbers, decimal_mark
+from nnpu.table.leaks import FEWEST, leaks
 from nnpu.table.reading import as_batch, label_cells, read_labels
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ __all__ = ["ScorePU", "scores_in_table"]
 
 _LEAST = 1e-15  # a probability of 0 has no log-odds
 _LARGEST = 1e30  # scores are kept in 32 bits
+_BY_CHANCE = 1e-3  # p-value of labelled rows that score lower
 
 
 class ScorePU(BasePUClassifier):
@@ -118,6 +122,7 @@ class ScorePU(BasePUClassifier):
         """
         super().fit(scores, s)
         values, codes = self._scored(scores, s)
+        _doubt(values.astype(np.float64), codes)
         self.labelled_share_ = labelled_share(self, codes)
         self.holdout_ = self._judged(values, codes, names)
         return self
@@ -226,7 +231,13 @@ class ScorePU(BasePUClassifier):
         return scores[:, None] if isinstance(s, str) else (scores[:, None], s)
 
     def _prior_samples(self, data: FitData, work: None) -> tuple[Any, Any, None]:
-        return data.x[data.codes == 1, 0], data.x[data.codes == 0, 0], None
+        p, u = data.x[data.codes == 1, 0], data.x[data.codes == 0, 0]
+        if np.ptp(p) == 0 == np.ptp(u) and p[0] != u[0]:
+            raise InputError(
+                "ScorePU: the scores are the labels: one value in all labelled rows, another in "
+                "all unlabelled ones. Give scores of a model that does not see these labels."
+            )
+        return p, u, None
 
     def _fit_scores(self, data: FitData, work: None) -> None:
         scores, codes = self._scores(data.x), data.codes
@@ -262,6 +273,40 @@ class ScorePU(BasePUClassifier):
         self.holdout_ = self._judged(scores, s.astype(np.int8), None)
 
 
+def _doubt(scores: NDArray[np.float64], codes: Labels) -> None:
+    """Warn of scores that know the labels, and of scores that run the other way.
+
+    Examples
+    --------
+    >>> s = np.repeat([1, 0], [50, 150]).astype(np.int8)
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     _doubt(np.arange(200.0), s)
+    >>> str(said[0].message)[:58]
+    'Labelled rows score lower than unlabelled ones (AUC 0.000)'
+    """
+    p, u = scores[codes == 1], scores[codes == 0]
+    if min(len(p), len(u)) < FEWEST:
+        return
+    test = mannwhitneyu(p, u, alternative="less")
+    auc = test.statistic / (len(p) * len(u))
+    if test.pvalue < _BY_CHANCE:
+        warnings.warn(
+            f"Labelled rows score lower than unlabelled ones (AUC {auc:.3f}): a greater score must "
+            "mean a likelier positive. If it is the other way round, give the negative scores.",
+            UserWarning,
+            stacklevel=3,
+        )
+    elif leaks(scores[:, None], codes).size:
+        warnings.warn(
+            f"The scores all but tell labelled from unlabelled rows (AUC {auc:.3f}): hardly any "
+            "unlabelled row is positive, or the model behind them was fitted to these labels, and "
+            "then nothing here holds. Give scores out of fold or of held-out rows.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
 def scores_in_table(
     table: Any,
     scores: str,
@@ -293,6 +338,8 @@ def scores_in_table(
     [1]
     """
     batch = as_batch(table, sep=sep, decimal=decimal, encoding=encoding)
+    if scores == s:
+        raise InputError(f"{batch.source}: column {s!r} cannot be the label and the scores.")
     codes = read_labels([label_cells(batch, s)], s, batch.source, pos_label).codes
     for name in (scores, id):
         if name is not None:
