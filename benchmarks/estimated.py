@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 import tables
-from prior import SUITE, append
 
 from nnpu import EnsemblePU
 from nnpu.estimators.evaluation import evaluate
+from prior import SUITE, append
 
 RESULTS = Path(__file__).parent / "results" / "prior_estimated.csv"
 TEST = 8000

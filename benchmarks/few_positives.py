@@ -18,10 +18,10 @@ import numpy as np
 import pandas as pd
 import tables
 from leaderboard import dense_columns
-from prior import append
 from sklearn.metrics import roc_auc_score
 
 import nnpu
+from prior import append
 
 RESULTS = Path(__file__).parent / "results" / "few_positives.csv"
 COLUMNS = ("table", "role", "n_p", "system", "accuracy", "auc")
