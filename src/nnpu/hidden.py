@@ -58,7 +58,7 @@ _RESAMPLED = 400  # bootstrap samples of the answers, for the range of an AUC
 #: Lengths of the list that are spoken of.
 LENGTHS = (20, 50, 100, 200, 500, 1_000, 2_000, 5_000)
 #: What is left out at each end of a range. A range of more than .88 says nothing: its tails are
-#: cut a little more, which costs nothing in how often ranges hold (``docs/genuine.md``).
+#: cut a little more, which costs nothing in how often ranges hold (``docs/lab/genuine.md``).
 _TAILS, _WIDE = (0.05, 0.06, 0.07, 0.08, 0.1), 0.88
 
 
@@ -96,7 +96,7 @@ class LabelLaw:
     random: float
 
 
-#: Fitted to genuine problems by ``python benchmarks/genuine.py law``; see ``docs/genuine.md``.
+#: Fitted to genuine problems by ``python benchmarks/genuine.py law``; see ``docs/lab/genuine.md``.
 TYPICAL = LabelLaw(
     likeness=0.51,
     likeness_sd=0.18,

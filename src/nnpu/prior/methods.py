@@ -432,7 +432,7 @@ Method = Callable[[FloatArray, FloatArray, np.random.Generator, float | None, La
 
 #: The weight of the posterior below and above the interval, if P and U are two samples and if
 #: they are one; half of that with next to no positives, and the whole from `FEW` on. These made
-#: nearly nine of ten intervals hold on real tables (docs/prior.md).
+#: nearly nine of ten intervals hold on real tables (docs/lab/prior.md).
 TAILS, FEW = {"two-sample": (0.1, 0.22), "one-sample": (0.22, 0.14)}, 50
 
 #: The chance that a positive scores more than a negative from which the largest mixture proportion

@@ -10,7 +10,7 @@ few parameters:
   with one success more.
 
 No part of the negatives needs to be separate from the positives. The posterior over π averages
-both shapes and all their parameters. Its constants were measured on real data (docs/prior.md).
+both shapes and all their parameters. Its constants were measured on real data (docs/lab/prior.md).
 """
 
 from __future__ import annotations

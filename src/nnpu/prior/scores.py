@@ -151,7 +151,7 @@ def default_model(x: Any, *, random_state: int | None = None) -> Any:
     shares: small boosted trees (LightGBM), and logistic regression on splines of the columns.
     Where there are more than 50 columns, such as pixels, extremely randomised trees and logistic
     regression on Gaussian bumps take the place of splines. Sparse features: logistic regression.
-    Chosen by the measurements in ``docs/prior.md``.
+    Chosen by the measurements in ``docs/lab/prior.md``.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ class EnsemblePU(BasePUClassifier):
     Members of different kinds are fitted in folds. Their out-of-fold scores estimate the prior (if
     it is not given), weigh the members, calibrate the probabilities and choose the cut. Then each
     member is fitted to all rows. No member is best everywhere; together they are near the best
-    (``docs/leaderboard.md``).
+    (``docs/lab/leaderboard.md``).
 
     Parameters
     ----------

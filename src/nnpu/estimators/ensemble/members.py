@@ -3,7 +3,7 @@
 A member is fitted to rows that are 1 (labelled) or 0 (unlabelled). All but the one that descends a
 PU risk tell P from U with both sides weighing the same: their scores are then log p_P/p_U, whatever
 the prior. The strength of each goes by n_p, since the positives are what is scarce.
-``docs/defaults.md`` has the measurements behind the rules.
+``docs/lab/defaults.md`` has the measurements behind the rules.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 PIXELS = 50  # dense columns beyond which the prior is estimated by what tells pixels from others
 _VERY_WIDE = 5_000  # dense columns beyond which a round of boosting takes as long as a forest
 _FEW_POSITIVES = 20  # positives below which boosted trees find no split that they may make
-_FEW_WORDS = 300  # the same for words: below, trees rank hidden positives worse (docs/genuine.md)
+_FEW_WORDS = 300  # for words: below, trees rank hidden positives worse (docs/lab/genuine.md)
 _MANY = 2500  # positives from which one forest is enough: scoring takes as long as there are trees
 _MANY_ROWS = 200_000  # beyond, the kernel's few centres add nothing and take half of the scoring
 

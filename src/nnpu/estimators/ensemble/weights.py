@@ -177,7 +177,7 @@ def find_cut(
 ) -> float:
     """Return the cut of one sample that loses least over the interval of an estimated prior.
 
-    Two samples are cut where the probability is one half: ``docs/prior.md`` says why.
+    Two samples are cut where the probability is one half: ``docs/lab/prior.md`` says why.
     """
     priors = cut_priors(prior, estimate, float(s.mean()))
     under = (ScoreCalibration(*calibrated(scores, s, each, "one-sample")) for each in priors)
@@ -200,7 +200,7 @@ def answers_count(n: int) -> float:
     """Return η, what n answers count in the risk (1 − η) R_PU + η R_PN of every member.
 
     On genuine problems 200 answers with η = .8 ranked hidden positives better than with .5 or .2 on
-    nearly all, and to choose η by the answers' own loss was worse than any (``docs/genuine.md``).
+    nearly all, and choosing η by the answers' own loss was worse than any (`docs/lab/genuine.md`).
 
     Examples
     --------
