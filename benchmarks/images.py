@@ -28,7 +28,7 @@ import torch
 import nnpu_paper
 from nnpu import ImagePU, data
 from nnpu.data.rows import as_rows
-from nnpu.estimators.image_network import ImageNet, augmentation
+from nnpu.estimators.image_network import ConvNet, augmentation
 from nnpu.objective import Objective
 from nnpu.training import TrainingSample, train
 from nnpu_paper.results import read_results, write_results
@@ -80,13 +80,13 @@ def speed(n=20_480, batch=256):
     s = (torch.arange(n) % 60 == 0).to(torch.int8)
     ratios = []
     for _ in range(3):
-        net = ImageNet((1, 28, 28)).train()
+        net = ConvNet((1, 28, 28)).train()
         begin = time.process_time()
         for part in x.split(batch):
             net.zero_grad()
             net(part).mean().backward()
         bare = time.process_time() - begin
-        net = ImageNet((1, 28, 28), augment=augmentation("auto", 28, 28, "speed"))
+        net = ConvNet((1, 28, 28), augment=augmentation("auto", 28, 28, "speed"))
         begin = time.process_time()
         sample = TrainingSample(as_rows(x), s)
         train(net, sample, Objective(0.5), epochs=1, batch_size=batch, optimizer="adamw")

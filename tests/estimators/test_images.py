@@ -364,7 +364,7 @@ def test_a_resumed_fit_keeps_the_passes_that_its_minutes_gave(sample, tmp_path, 
 
 
 def test_an_image_costs_time(sample):
-    cost = seconds_an_image(network.ImageNet((1, 8, 8)), as_rows(torch.rand(40, 1, 8, 8)), 32)
+    cost = seconds_an_image(network.ConvNet((1, 8, 8)), as_rows(torch.rand(40, 1, 8, 8)), 32)
     assert cost > 0
 
 
@@ -492,7 +492,7 @@ def test_soft_labels_have_the_share_as_mean_and_keep_the_order(share):
 
 def test_batch_norm_is_measured_again_for_averaged_weights():
     torch.manual_seed(0)
-    net = network.ImageNet((1, 8, 8))
+    net = network.ConvNet((1, 8, 8))
     batches = [torch.rand(16, 1, 8, 8) + number for number in range(3)]
     network.refresh(net, batches)
     first = net.layers[0](torch.cat([(batch - net.mean) / net.scale for batch in batches]))
@@ -503,7 +503,7 @@ def test_batch_norm_is_measured_again_for_averaged_weights():
 
 @pytest.mark.parametrize("side", [5, 8, 28, 32, 65, 224])
 def test_the_network_fits_the_size_of_the_images(side):
-    net = network.ImageNet((3, side, side + 9))
+    net = network.ConvNet((3, side, side + 9))
     assert net(torch.zeros(2, 3, side, side + 9)).shape == (2, 1)
     assert net.layers[-1].in_features <= 4_096
 
@@ -543,10 +543,10 @@ def test_a_stopped_fit_goes_on_and_ends_in_the_same_bits(fitted, sample, tmp_pat
     assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == networks
     shutil.rmtree(folder / "second")  # as if it had been stopped before the last network
     steps = []
-    real = network.ImageNet.forward
+    real = network.ConvNet.forward
     with monkeypatch.context() as patch:
         patch.setattr(
-            network.ImageNet,
+            network.ConvNet,
             "forward",
             lambda self, images: (steps.append(self.training), real(self, images))[1],
         )

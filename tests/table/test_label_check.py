@@ -9,7 +9,7 @@ import pytest
 from nnpu import LinearPU, TablePU
 from nnpu.report.html import render
 from nnpu.table._messages import UNTESTED
-from nnpu.table.table_prior import check_labels
+from nnpu.table.table_prior import labels_at_random
 
 
 def table(slope, n=2000):
@@ -55,4 +55,4 @@ def test_an_estimated_prior_does_not(capsys):
 def test_what_cannot_be_tested_is_not(features):
     codes = np.array([1, 0], dtype=np.int8)
     how = {"prior": 0.6, "sampling": "one-sample", "seed": 0}
-    assert check_labels(features, codes, ["x"], **how) is None
+    assert labels_at_random(features, codes, ["x"], **how) is None

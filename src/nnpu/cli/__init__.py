@@ -104,8 +104,8 @@ def run_command(command: click.Command, name: str, args: list[str] | None = None
         return command.main(args=args or ["--help"], prog_name=name, standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt) as error:
         # click puts its own exception in the place of ours.
-        told = error.__context__ if isinstance(error, click.exceptions.Abort) else error
-        _fail(name, str(told or "") or "Interrupted.", 130)
+        cause = error.__context__ if isinstance(error, click.exceptions.Abort) else error
+        _fail(name, str(cause or "") or "Interrupted.", 130)
     except click.UsageError as error:
         hint = f" See '{error.ctx.command_path} --help'." if error.ctx else ""
         _fail(name, error.format_message() + hint, 2)

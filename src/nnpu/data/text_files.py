@@ -164,9 +164,9 @@ def explained(text: Utf8Text, sep: str | None) -> Iterator[Dialect]:
     try:
         yield dialect
     except pa.ArrowInvalid as error:
-        told = " ".join(str(error).split())[:200]
-        unknown = f"{text.source} is not a CSV table ({told})."
-        if "Empty CSV file" in told:  # a header without a line break
+        reason = " ".join(str(error).split())[:200]
+        unknown = f"{text.source} is not a CSV table ({reason})."
+        if "Empty CSV file" in reason:  # a header without a line break
             unknown = f"{text.source} has no rows."
 
         raise InputError(fault(text, dialect) or unknown) from error

@@ -241,7 +241,7 @@ class Evaluation:
             if not self.is_defined(name):
                 found = "-" if self.prior_known else "", "no row is predicted positive"
             lines.append(_row(NAMES[name], *found, known=self.prior_known))
-        beyond = sorted(self.contradictions(names), key=lambda told: "within the error" in told)
+        beyond = sorted(self.contradictions(names), key=lambda line: "within the error" in line)
         return lines + beyond[:1]  # the gravest; the report has them all
 
     def is_defined(self, name: str) -> bool:
@@ -250,8 +250,8 @@ class Evaluation:
 
     def contradictions(self, names: tuple[str, ...] = tuple(NAMES)) -> list[str]:
         """Say which assumption each impossible value contradicts."""
-        told = [name for name in names if name != "pu_zero_one_risk"]  # 1 − accuracy
-        said = (metrics.contradiction(name, *self.metrics[name]) for name in told)
+        wanted = [name for name in names if name != "pu_zero_one_risk"]  # 1 − accuracy
+        said = (metrics.contradiction(name, *self.metrics[name]) for name in wanted)
         return [sentence for sentence in said if sentence]
 
     def to_json(self) -> dict[str, Any]:

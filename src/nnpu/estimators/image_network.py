@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AUGMENTATIONS",
     "Augment",
-    "ImageNet",
+    "ConvNet",
     "augmentation",
     "channel_scale",
     "moves",
@@ -130,7 +130,7 @@ def channel_scale(rows: Rows) -> tuple[Tensor, Tensor]:
     return mean.float(), scale_of_moments(mean, square).float()
 
 
-class ImageNet(nn.Module):
+class ConvNet(nn.Module):
     """Convolutions of 16, 32, 64, … channels with batch norm, and a linear layer.
 
     The resolution is halved until the smaller side has three to five pixels: early, by strides,
@@ -153,7 +153,7 @@ class ImageNet(nn.Module):
 
     Examples
     --------
-    >>> ImageNet((3, 32, 32))(torch.zeros(2, 3, 32, 32)).shape
+    >>> ConvNet((3, 32, 32))(torch.zeros(2, 3, 32, 32)).shape
     torch.Size([2, 1])
     """
 

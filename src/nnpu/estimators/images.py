@@ -31,7 +31,7 @@ from nnpu.data.folds import PUStratifiedKFold
 from nnpu.data.vectors import as_array
 from nnpu.estimators import loading, threshold_choice
 from nnpu.estimators.base import BasePUClassifier, FitData
-from nnpu.estimators.image_network import ImageNet, augmentation, channel_scale, moves, refresh
+from nnpu.estimators.image_network import ConvNet, augmentation, channel_scale, moves, refresh
 from nnpu.estimators.image_rows import ImageFormat, equal_images, open_images
 from nnpu.estimators.network import arrays_of, weights_for
 from nnpu.files import write_text
@@ -591,12 +591,12 @@ class ImagePU(BasePUClassifier):
         _, height, width = self.image_shape_
         augment = augmentation(self.augment, height, width, _OWNER)
         shown_as = (self.image_shape_, *channel_scale(data.x), augment, moves(self.augment))
-        plan, residual = self._plan(data.x, lambda larger: ImageNet(*shown_as, residual=larger))
+        plan, residual = self._plan(data.x, lambda larger: ConvNet(*shown_as, residual=larger))
         passes = plan.passes(auto=self.prior == "auto")
         return Stages(
             data.x,
             data.codes,
-            lambda: ImageNet(*shown_as, residual=residual),
+            lambda: ConvNet(*shown_as, residual=residual),
             plan,
             self.sampling,
             data.seed,
@@ -685,10 +685,10 @@ class ImagePU(BasePUClassifier):
         self.image_shape_ = self._format.shape
         residual = fitted.get("residual") is True  # False before 0.3.0
         with torch.device("meta"):  # sizes are compared before anything is allocated
-            expected = ImageNet(self.image_shape_, residual=residual).state_dict()
+            expected = ConvNet(self.image_shape_, residual=residual).state_dict()
         weights = weights_for(expected, tensors)
         averaged = fitted["averaged"] is True
-        network: nn.Module = ImageNet(self.image_shape_, averaged=averaged, residual=residual)
+        network: nn.Module = ConvNet(self.image_shape_, averaged=averaged, residual=residual)
         network.load_state_dict(weights)
         self.module_ = network.eval()
         self.history_ = check_history(fitted["history"])

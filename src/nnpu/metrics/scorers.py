@@ -53,11 +53,11 @@ class PUScorer:
         score = METRICS[self.metric](labels, values, prior=prior, sampling=sampling)
         if not 0 <= score <= 1 and self.metric != "lee_liu_score":
             low, high = interval(self.metric, labels, values, prior=prior, sampling=sampling)
-            told = contradiction(self.metric, score, low, high)
+            message = contradiction(self.metric, score, low, high)
             if self.metric == "pu_zero_one_risk":  # 1 − accuracy, which has the words
-                told = contradiction("pu_accuracy", 1 - score, 1 - high, 1 - low)
-            if told:
-                warnings.warn(f"scoring={self.metric!r}: {told}", UserWarning, stacklevel=2)
+                message = contradiction("pu_accuracy", 1 - score, 1 - high, 1 - low)
+            if message:
+                warnings.warn(f"scoring={self.metric!r}: {message}", UserWarning, stacklevel=2)
         return -score if self.metric == "pu_zero_one_risk" else score
 
     def _prior(self, estimator: Any) -> float:

@@ -32,7 +32,7 @@ from nnpu.prior.curve import (
     some_rows,
 )
 from nnpu.prior.methods import METHODS, Limits, best_bin, best_bin_interval
-from nnpu.prior.mixture import CLOSE, FAR, Law
+from nnpu.prior.mixture import CLOSE, FAR, Separation
 from nnpu.prior.scores import scores_and_law
 from nnpu.ranges import Z90
 from nnpu.terminal import how_many
@@ -381,7 +381,7 @@ def _pair(groups: Any) -> tuple[Any, Any] | None:
 
 def _scores_of(
     x_p: Any, x_u: Any, model: Any, random_state: Any, groups: tuple[Any, Any] | None
-) -> tuple[FloatArray, FloatArray, Law]:
+) -> tuple[FloatArray, FloatArray, Separation]:
     check_random_state(random_state)
     law = CLOSE
     if np.ndim(x_p) == 1 and np.ndim(x_u) == 1:

@@ -34,7 +34,7 @@ from scipy.special import logit
 from scipy.stats import rankdata
 
 from nnpu.prior.curve import TOP, FloatArray, Ratio, RatioCurve, auc, ratio_at, ratio_curve
-from nnpu.prior.mixture import Law, mixture_posterior
+from nnpu.prior.mixture import Separation, mixture_posterior
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -428,7 +428,7 @@ Limits = tuple[float, float, float]
 
 #: Scores of P and U, a source of chance, the labelled share if P and U are one sample, and how far
 #: the classes are expected to lie apart.
-Method = Callable[[FloatArray, FloatArray, np.random.Generator, float | None, Law], Limits]
+Method = Callable[[FloatArray, FloatArray, np.random.Generator, float | None, Separation], Limits]
 
 #: The weight of the posterior below and above the interval, if P and U are two samples and if
 #: they are one; half of that with next to no positives, and the whole from `FEW` on. These made
@@ -445,7 +445,7 @@ def _overlap(
     scores_u: FloatArray,
     rng: np.random.Generator,
     labelled: float | None,
-    law: Law,
+    law: Separation,
 ) -> Limits:
     """Estimate the share where negatives may look like positives.
 
@@ -468,7 +468,11 @@ def _overlap(
 
 
 def _bbe(
-    scores_p: FloatArray, scores_u: FloatArray, rng: np.random.Generator, _: float | None, __: Law
+    scores_p: FloatArray,
+    scores_u: FloatArray,
+    rng: np.random.Generator,
+    _: float | None,
+    __: Separation,
 ) -> Limits:
     return best_bin(scores_p, scores_u), *best_bin_interval(scores_p, scores_u, rng)
 

@@ -24,7 +24,7 @@ from scipy.special import betainc, betaincinv, ndtr, ndtri
 if TYPE_CHECKING:
     from nnpu.prior.curve import FloatArray
 
-__all__ = ["CLOSE", "FAR", "Law", "Posterior", "mixture_posterior"]
+__all__ = ["CLOSE", "FAR", "Posterior", "Separation", "mixture_posterior"]
 
 #: Real scores follow neither shape exactly: no sample says more than this many rows would.
 MODEL_ROWS = 200
@@ -38,7 +38,7 @@ SPREAD = (1.0, 0.15)
 _SHARES = np.sin(np.pi / 2 * (np.arange(120) + 0.5) / 120) ** 2  # finer towards 0 and 1
 
 
-class Law(NamedTuple):
+class Separation(NamedTuple):
     """How far classes lie apart before the rows are seen, in the same terms as the spread."""
 
     distance: tuple[float, float]
@@ -46,7 +46,7 @@ class Law(NamedTuple):
 
 
 #: Of tables, and of text and images, whose classes seldom overlap.
-CLOSE, FAR = Law((0.5, 1.5), (2.0, 1.1)), Law((2.5, 0.7), (0.7, 0.7))
+CLOSE, FAR = Separation((0.5, 1.5), (2.0, 1.1)), Separation((2.5, 0.7), (0.7, 0.7))
 
 
 class Posterior(NamedTuple):
@@ -70,7 +70,7 @@ def mixture_posterior(
     scores_p: FloatArray,
     scores_u: FloatArray,
     labelled: float | None = None,
-    law: Law = CLOSE,
+    law: Separation = CLOSE,
 ) -> Posterior:
     """Return the posterior over the share of positives in U.
 
@@ -85,7 +85,7 @@ def mixture_posterior(
         Scores of rows that the model was not fitted to.
     labelled : float, optional
         The labelled share of the rows, if P and U are one sample.
-    law : Law, optional
+    law : Separation, optional
         How far the classes are expected to lie apart.
 
     Examples
@@ -136,7 +136,9 @@ def _cells(scores_p: FloatArray, scores_u: FloatArray) -> tuple[FloatArray, Floa
     return share_p, (counts_u + 0.5 * share_p) / (scores_u.size + 0.5)
 
 
-def _binormal(share_p: FloatArray, edges: FloatArray, law: Law) -> tuple[FloatArray, FloatArray]:
+def _binormal(
+    share_p: FloatArray, edges: FloatArray, law: Separation
+) -> tuple[FloatArray, FloatArray]:
     """Return U's cell shares, of shape (shares, parameters, cells), and the parameters' log prior.
 
     A mixture with weight π of P's own cells and 1 − π of those of a normal law.
@@ -149,14 +151,14 @@ def _binormal(share_p: FloatArray, edges: FloatArray, law: Law) -> tuple[FloatAr
 
 
 @cache
-def _normal_grid(law: Law) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _normal_grid(law: Separation) -> tuple[FloatArray, FloatArray, FloatArray]:
     distances, spreads = np.geomspace(0.1, 6, 29), np.geomspace(0.5, 2, 13)
     distance, spread = (grid.ravel() for grid in np.meshgrid(distances, spreads, indexing="ij"))
     log_prior = _log_law(distance, *law.distance) + _log_law(spread, *SPREAD)
     return distance, spread, log_prior - np.logaddexp.reduce(log_prior)
 
 
-def _beta(edges: FloatArray, law: Law) -> tuple[FloatArray, FloatArray]:
+def _beta(edges: FloatArray, law: Separation) -> tuple[FloatArray, FloatArray]:
     """Return the same for posteriors that follow a beta law in U."""
     concentration = np.geomspace(0.15, 40, 20)
     a = (_SHARES[:, None] * concentration)[:, :, None]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.prior.curve import FloatArray
-    from nnpu.prior.mixture import Law
+    from nnpu.prior.mixture import Separation
 
 __all__ = [
     "as_features",
@@ -97,7 +97,7 @@ def out_of_fold_scores(
 
 def scores_and_law(
     x_p: Any, x_u: Any, model: Any, random_state: Any, groups: Any, n_folds: int = N_FOLDS
-) -> tuple[FloatArray, FloatArray, Law]:
+) -> tuple[FloatArray, FloatArray, Separation]:
     """Return the scores of `out_of_fold_scores`, and how far classes lie apart in such data.
 
     Those of words (more than 500 sparse columns) seldom overlap, nor do those of images. Pixels
@@ -126,21 +126,21 @@ def scores_and_law(
         members = names if set(RIVALS) <= set(names) else []
         if sp.issparse(x) and x.shape[1] > WORDS and s.size > DIRECTIONS:
             views.append(_directions(x, seed))
-    scores, told = np.zeros(s.size), {name: np.zeros(s.size) for name in members}
+    scores, held_out = np.zeros(s.size), {name: np.zeros(s.size) for name in members}
     for train, test in folds.split(x, s, together):
         if np.unique(s[train]).size < 2:
             raise InputError("Out-of-fold scores need different rows, in x_p and in x_u.")
         for view in views:
             fitted = _fit(model, view[train], s[train])
             scores[test] += _scores(fitted, view[test]) / len(views)
-            for name, by_member in told.items():
+            for name, by_member in held_out.items():
                 by_member[test] = _scores(fitted.named_estimators_[name], view[test])
     apart = sp.issparse(x) and x.shape[1] > WORDS
     if members:
-        columns, whole = (auc(told[name][:n_p], told[name][n_p:]) for name in RIVALS)
+        columns, whole = (auc(held_out[name][:n_p], held_out[name][n_p:]) for name in RIVALS)
         apart = whole > columns
         if apart:
-            scores = np.mean([told[name] for name in members if name != RIVALS[0]], axis=0)
+            scores = np.mean([held_out[name] for name in members if name != RIVALS[0]], axis=0)
     return scores[:n_p], scores[n_p:], FAR if apart else CLOSE
 
 

@@ -280,11 +280,12 @@ def _description(panel: Panel) -> str:
         seen = np.flatnonzero(np.isfinite(y))
         if not curve.label or seen.size == 0:
             continue
-        told = {seen[0]: "", seen[-1]: ""}
-        told |= {seen[np.argmin(y[seen])]: "lowest ", seen[np.argmax(y[seen])]: "highest "}
+        marks = {seen[0]: "", seen[-1]: ""}
+        marks |= {seen[np.argmin(y[seen])]: "lowest ", seen[np.argmax(y[seen])]: "highest "}
         ends = {seen[0], seen[-1]}
         words = [
-            f"{'' if i in ends else told[i]}{number(y[i])} at {number(x[i])}" for i in sorted(told)
+            f"{'' if i in ends else marks[i]}{number(y[i])} at {number(x[i])}"
+            for i in sorted(marks)
         ]
         sentences.append(f"{curve.label}: {', '.join(words)}.")
     return " ".join(sentences) or f"{panel.y_label} against {panel.x_label}."

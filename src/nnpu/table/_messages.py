@@ -100,8 +100,8 @@ def column_lines(plan: ColumnPlan, *, all_columns: bool = False) -> list[str]:
     all_columns : bool
         Whether each column gets a line, however many there are.
     """
-    told = plan.lines(None) if all_columns else plan.lines()
-    return [f"Columns ({how_many(plan.width, 'feature')}):", *(f"  {line}" for line in told)]
+    lines = plan.lines(None) if all_columns else plan.lines()
+    return [f"Columns ({how_many(plan.width, 'feature')}):", *(f"  {line}" for line in lines)]
 
 
 def next_step(model: TablePU) -> str:

@@ -13,7 +13,7 @@ from nnpu.parameters import ParameterError, check_choice, shown
 from nnpu.table._messages import UNTESTED
 from nnpu.table.leaks import column_owners
 from nnpu.table.table_answers import answers_of, fit_with_answers, population
-from nnpu.table.table_prior import check_labels, label_line
+from nnpu.table.table_prior import label_line, labels_at_random
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -231,7 +231,7 @@ def fit_classifier(
     elif not plan.has_images:
         rows, origin = plan.as_one_matrix(features[fitted])
         owners = column_owners(plan, features.shape[1])
-        classifier.scar_test_ = check_labels(
+        classifier.scar_test_ = labels_at_random(
             rows,
             codes[fitted],
             owners if origin is None else [owners[column] for column in origin],

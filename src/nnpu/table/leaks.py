@@ -220,8 +220,8 @@ def leaks(features: Any, codes: NDArray[np.int8]) -> NDArray[np.intp]:
             (a.mean(axis=0), b.mean(axis=0))
             for a, b in zip(_regions(p, quartiles), _regions(u, quartiles), strict=True)
         ]
-    told = [(of_p >= _OF_P) & (of_u <= _OF_U * of_p) for of_p, of_u in shares]
-    return np.flatnonzero(np.any(told, axis=0))
+    one_sided = [(of_p >= _OF_P) & (of_u <= _OF_U * of_p) for of_p, of_u in shares]
+    return np.flatnonzero(np.any(one_sided, axis=0))
 
 
 def _regions(x: NDArray[Any], quartiles: NDArray[Any]) -> Iterator[NDArray[np.bool_]]:

@@ -176,14 +176,20 @@ class ScorePU(BasePUClassifier):
             The heading.
         """
         check_is_fitted(self)
-        told = (
+        learned = (
             "The scores come from another model; the probabilities and the cut were fitted to "
             "them here."
         )
         lead = "What the scores say about the unlabelled rows, and how far to trust them."
         found = found or self.holdout_
         return model_page(
-            self, found, title=title, lead=lead, learned=told, about_rows=ASSUMPTION, commands=False
+            self,
+            found,
+            title=title,
+            lead=lead,
+            learned=learned,
+            about_rows=ASSUMPTION,
+            commands=False,
         )
 
     @property

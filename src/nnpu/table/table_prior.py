@@ -1,6 +1,6 @@
 """The share of positives in a table, in words, in rows, and as a picture.
 
-`check_labels` asks whether the labels can have been given at random.
+`labels_at_random` asks whether the labels can have been given at random.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TablePrior",
-    "check_labels",
     "draw_prior",
     "in_rows",
     "in_the_world",
     "label_line",
+    "labels_at_random",
     "table_prior",
 ]
 
@@ -156,7 +156,7 @@ def draw_prior(found: TablePrior, out: Path) -> list[str]:
     return [str(path) for path in save_figure([panel], stem, columns=1)]
 
 
-def check_labels(
+def labels_at_random(
     features: Any,
     codes: NDArray[np.int8],
     owners: Sequence[str],

@@ -37,7 +37,7 @@ from nnpu.estimators.ensemble.member_scorers import Scorer, View
 from nnpu.estimators.ensemble.members import MEMBERS, PIXELS, excluded
 from nnpu.estimators.ensemble.sparse_members import joined
 from nnpu.estimators.ensemble.task import MANY_COLUMNS, Member, Task
-from nnpu.estimators.ensemble.trials import Folds, Trial, make_folds, refit, try_member
+from nnpu.estimators.ensemble.trials import Folds, MemberTrial, make_folds, refit, try_member
 from nnpu.estimators.ensemble.weights import (
     answers_count,
     audited_prior,
@@ -70,7 +70,7 @@ class _Work(NamedTuple):
 
     task: Task
     folds: Folds
-    trials: list[Trial]
+    trials: list[MemberTrial]
 
 
 SURE = 1e-9  # probabilities nearer to 0 or 1 count as this
@@ -276,12 +276,12 @@ class EnsemblePU(BasePUClassifier):
         reasons = excluded(task, self._asked())
         for member in MEMBERS.values():
             if reason := reasons.get(member.name, ""):
-                work.trials.append(Trial(member, reason=reason))
+                work.trials.append(MemberTrial(member, reason=reason))
             elif not member.needs_prior:
                 work.trials.append(self._try(member, task, folds))
         return work
 
-    def _try(self, member: Member, task: Task, folds: Folds) -> Trial:
+    def _try(self, member: Member, task: Task, folds: Folds) -> MemberTrial:
         """Score the held-out rows by one member, and say what came of it."""
         trial = try_member(member, task, folds)
         if trial.reason:
@@ -364,7 +364,7 @@ class EnsemblePU(BasePUClassifier):
         ]
         self.seconds_ = {trial.member.name: trial.seconds for trial in tried if trial.seconds}
 
-    def _combine(self, used: list[Trial], s: NDArray[np.int8]) -> NDArray[np.float64]:
+    def _combine(self, used: list[MemberTrial], s: NDArray[np.int8]) -> NDArray[np.float64]:
         """Calibrate each member out of fold, weigh them, and return the log-odds of the mixture."""
         scores = np.array([trial.scores for trial in used])
         self._names = [trial.member.name for trial in used]
@@ -372,7 +372,7 @@ class EnsemblePU(BasePUClassifier):
         return self._mixed(self._calibrated(scores))
 
     def _mixture(
-        self, used: list[Trial], scores: NDArray[np.float64], s: NDArray[np.int8]
+        self, used: list[MemberTrial], scores: NDArray[np.float64], s: NDArray[np.int8]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
         """Return what calibrates each member, (n_members, 2), and what each one counts.
 
@@ -399,7 +399,7 @@ class EnsemblePU(BasePUClassifier):
 
     def _out_of_fold(
         self,
-        used: list[Trial],
+        used: list[MemberTrial],
         folds: Folds,
         s: NDArray[np.int8],
         log_odds: NDArray[np.float64],

@@ -24,7 +24,7 @@ from nnpu.estimators.ensemble.member_scorers import (
     View,
     bumps,
 )
-from nnpu.estimators.ensemble.sparse_members import SparseLinear, Taught, Topics
+from nnpu.estimators.ensemble.sparse_members import SelfTrained, SparseLinear, Topics
 from nnpu.estimators.ensemble.task import MANY_COLUMNS, Member, ridge
 from nnpu.estimators.ensemble.weights import p_against_u
 from nnpu.estimators.forest import Forest
@@ -420,7 +420,7 @@ MEMBERS: dict[str, Member] = {
         _Kernel(),
         SparseLinear(),
         Topics(),
-        Taught(),
+        SelfTrained(),
         _Forest(),
         _ExtraTrees(),
         _Contrast(),

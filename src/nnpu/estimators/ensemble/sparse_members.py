@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from nnpu.estimators.ensemble.task import Task
 
 __all__ = [
+    "SelfTrained",
     "SparseLinear",
-    "Taught",
     "Topics",
     "at_scales",
     "for_lightgbm",
@@ -395,7 +395,7 @@ class Topics(Member):
         return [SparseScorer(*weights) for weights in found]
 
 
-class Taught(Topics):
+class SelfTrained(Topics):
     """Ridge logistic regression on all sparse columns, from soft labels of U.
 
     The first labels are those of `Topics`, the next ones its own, both mixed with the labels of

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nnpu.estimators.ensemble.members import Member
     from nnpu.estimators.ensemble.task import Task
 
-__all__ = ["Folds", "Trial", "make_folds", "refit", "try_member"]
+__all__ = ["Folds", "MemberTrial", "make_folds", "refit", "try_member"]
 
 _FEW, _MANY = 30_000, 200_000  # rows up to which there are five folds, and three
 _HELD_OUT = 50_000  # rows that are set aside of more than that
@@ -39,7 +39,7 @@ class Folds:
 
 
 @dataclass
-class Trial:
+class MemberTrial:
     """How a member did out of fold.
 
     ``scores`` are those of the held-out rows under the best setting, ``auc`` theirs of P against U;
@@ -112,10 +112,10 @@ def make_folds(
     return Folds(parts, held_out)
 
 
-def try_member(member: Member, task: Task, folds: Folds) -> Trial:
+def try_member(member: Member, task: Task, folds: Folds) -> MemberTrial:
     """Score the held-out rows by the member; a failure is tried again with another seed."""
     start = time.perf_counter()
-    trial = Trial(member)
+    trial = MemberTrial(member)
     for attempt in range(2):
         trial.reason = ""
         try:
@@ -160,7 +160,7 @@ def _out_of_fold(
     return scores[:, folds.held_out], losses, first
 
 
-def refit(trial: Trial, task: Task) -> Scorer:
+def refit(trial: MemberTrial, task: Task) -> Scorer:
     """Fit a member to all rows, with the setting that was best out of fold."""
     start = time.perf_counter()
     with np.errstate(all="ignore"), warnings.catch_warnings():

@@ -368,9 +368,9 @@ def fit_columns(
         columns = _as_words(columns, batch, rows)
     plan = ColumnPlan(tuple(columns))
     if plan.width == 0:
-        told = "; ".join(f"{column.name}: {column.description()}" for column in columns[:5])
+        kinds = "; ".join(f"{column.name}: {column.description()}" for column in columns[:5])
         raise InputError(
-            f"{batch.source} has no column to learn from{f' ({told})' if told else ''}."
+            f"{batch.source} has no column to learn from{f' ({kinds})' if kinds else ''}."
         )
     return plan
 
