@@ -419,7 +419,7 @@ def test_a_handful_of_rows_gives_ranges_and_no_error(n_p, n_u):
 def test_rows_that_are_not_there_are_refused():
     _, s, scores = sample()
     found = hidden_positives(s, scores, 1.0, given(0.14))
-    with pytest.raises(InputError, match=r"top\(9,999\): there are 1,7\d\d unlabelled rows"):
+    with pytest.raises(InputError, match=r"top\(9,999\): there are only 1,7\d\d unlabelled rows"):
         found.top(9_999)
     with pytest.raises(ParameterError, match="'n' parameter of top"):
         found.top(0)

@@ -62,7 +62,7 @@ def test_known_prior_has_estimates_with_intervals(judged):
     close = {"low": 0.37, "high": 0.43, "upper_bound": 0.44}
     lines = judged(label_bias=1, **close).figures()
     assert lines[0] == "Share of positives: 0.400 (0.37 to 0.43)."
-    assert lines[1].split() == ["estimate", "90", "%", "interval"]
+    assert lines[1].split() == ["estimate", "90", "%", "range"]
     assert not judged(**close).prior_known
     assert not judged(label_bias=1, identified=False, **close).prior_known
 
