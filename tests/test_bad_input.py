@@ -222,7 +222,7 @@ TABLE_ROWS = rows(
     ("pos_label [1]", table(pos_label=[1]), P, "must be a text, a number or None. Got .1. instead"),
     ("groups and time", table(groups="a", time="b"), P, "must not both be given"),
     ("drop of no column", table(drop=["zz"]), E, "has no column 'zz'. It has: x"),
-    ("no such file", table("nothere.csv", "s"), E, "nothere.csv is not there"),
+    ("no such file", table("nothere.csv", "s"), E, "nothere.csv does not exist"),
     (
         "fewer columns in predict",
         lambda _: TablePU(0.5, model="linear", holdout=0.0).fit(X, S).predict(X[:, :2]),
@@ -1066,7 +1066,7 @@ DATA_ROWS = [
             "'groups'",
         ),
         ("one group", lambda _: data.PUStratifiedKFold(2).assign(S, S * 0), E, "there are 1"),
-        ("no file", lambda f: data.read_table(f.folder / "no.csv"), E, "is not there"),
+        ("no file", lambda f: data.read_table(f.folder / "no.csv"), E, "does not exist"),
         ("a folder", lambda f: data.read_table(f.folder), E, "no file whose name ends in .parquet"),
         ("an empty file", lambda f: data.read_table(f.file), E, "is empty"),
         ("no path", lambda _: data.read_table(None), TypeError, "os.PathLike"),
@@ -1118,7 +1118,7 @@ COMMAND_ROWS = rows(
     ("no such command", command("fitt"), E, "No such command 'fitt'"),
     ("fit nothing", command("fit"), E, "Missing argument 'DATA'"),
     ("fit without --label", command("fit", "{file}"), E, "Missing option '--label'"),
-    ("fit no file", command("fit", "{folder}/no.csv", "--label", "s"), E, "is not there"),
+    ("fit no file", command("fit", "{folder}/no.csv", "--label", "s"), E, "does not exist"),
     ("fit an empty file", command("fit", "{file}", "--label", "s"), E, "is empty"),
     ("fit a prior of 2", command("fit", "{file}", "--label", "s", "--prior", "2"), E, "'--prior'"),
     (
@@ -1139,7 +1139,7 @@ COMMAND_ROWS = rows(
         E,
         "model",
     ),
-    ("prior of no file", command("prior", "{folder}/no.csv", "--label", "s"), E, "is not there"),
+    ("prior of no file", command("prior", "{folder}/no.csv", "--label", "s"), E, "does not exist"),
     (
         "prior, three samples",
         command("prior", "{file}", "--label", "s", "--sampling", "three"),

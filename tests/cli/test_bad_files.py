@@ -269,7 +269,7 @@ def test_predict_refuses_a_wrong_place_to_write(tmp_path, capsys, model, out, me
 
 def test_predict_names_a_missing_file(tmp_path, capsys, model):
     arguments = ["predict", str(model), str(tmp_path / "no.csv"), "--out", str(tmp_path / "p.csv")]
-    refused(arguments, "no.csv is not there", tmp_path, capsys)
+    refused(arguments, "no.csv does not exist", tmp_path, capsys)
 
 
 @pytest.mark.parametrize("command", ["evaluate", "prior"])

@@ -29,7 +29,7 @@ def test_figures_are_kept_if_the_calibration_fails(monkeypatch):
     def fail(*arguments):
         raise InputError("no slope fits them")
 
-    monkeypatch.setattr("nnpu.estimators.threshold_choice.calibration", fail)
+    monkeypatch.setattr("nnpu.table.holdout.calibration", fail)
     found, lines = judge(clf, X[1::2], s[1::2], None)
     assert found is not None
     assert 0.5 < found.accuracy.value <= 1

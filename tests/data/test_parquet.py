@@ -93,7 +93,7 @@ BAD = {
     ),
     "a column more": (
         {"a": [1.0], "b": [1.0], "s": [0], "z": [1]},
-        r"b\.parquet has a column 'z', which a\.parquet has not",
+        r"b\.parquet has a column 'z', which a\.parquet does not have",
     ),
 }
 READERS = {
@@ -124,7 +124,7 @@ def test_what_is_no_number_no_column_no_parquet_or_nothing_is_an_error(tmp_path)
         ParquetRows(tmp_path / "text", ["age"], label="label")
     with pytest.raises(InputError, match="no column to learn from"):
         ParquetRows(tmp_path / "text", [])
-    with pytest.raises(InputError, match=r"nowhere\.parquet is not there"):
+    with pytest.raises(InputError, match=r"nowhere\.parquet does not exist"):
         ParquetRows(tmp_path / "nowhere.parquet")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=r"holds no file whose name ends in \.parquet"):

@@ -261,7 +261,7 @@ def test_a_calibration_that_fails_leaves_the_figures(table, monkeypatch):
     def fail(*arguments):
         raise InputError("too few")
 
-    monkeypatch.setattr("nnpu.estimators.threshold_choice.calibration", fail)
+    monkeypatch.setattr("nnpu.table.holdout.calibration", fail)
     assert TablePU(0.4, model="linear").fit(table, "known").holdout_ is not None
 
 
