@@ -263,6 +263,10 @@ def test_files_without_pillow_name_the_extra(monkeypatch, tmp_path):
         ((-1, 1), (0, 1), "without one below 0"),
         ((-1, 1), (-3, 3), r"outside \[-1, 1\]"),
         ((-2, 3), (-2, 30), "outside"),
+        ((0, 1), (0, 1 / 255), "less than a 200th"),
+        ((0, 1 / 255), (0, 1), "outside"),
+        ((0, 2), (0, 255), "outside"),
+        ((0, 4095), (0, 1), "less than a 200th"),
     ],
 )
 def test_floats_on_another_scale_are_refused(fit, predict, message):
@@ -277,6 +281,23 @@ def test_floats_on_the_scale_of_fit_are_taken(scale):
     open_images(float_images(*scale, n=2).astype(np.float32), "ImagePU", fitted=fitted)
     if scale == (0, 255):  # a black image has no scale
         open_images(np.zeros((1, 8, 8)), "ImagePU", fitted=fitted)
+
+
+def test_a_dark_image_of_two_values_is_on_the_scale_of_fit():
+    fitted = open_images(float_images(0, 1), "ImagePU")[1]
+    dark = np.zeros((1, 8, 8))
+    dark[0, 3, 3] = 1 / 255  # the least step of a byte
+    open_images(dark, "ImagePU", fitted=fitted)
+
+
+def test_a_white_image_in_the_fit_does_not_hide_another_scale():
+    images = float_images(-1, 1)
+    images[0] = 1.0
+    fitted = open_images(images, "ImagePU")[1]
+    assert not fitted.signed
+    with pytest.raises(InputError, match=r"without one below 0, as .* % of the images had"):
+        open_images(float_images(0, 1), "ImagePU", fitted=fitted)
+    open_images(images[:1], "ImagePU", fitted=fitted)
 
 
 def test_another_type_or_shape_at_predict_is_refused(fitted, sample):
@@ -592,7 +613,14 @@ def test_a_model_folder_gives_the_same_scores(fitted, sample, tmp_path):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("height", 10**9), ("height", -1), ("kind", "words"), ("low", None), ("signed", 1)],
+    [
+        ("height", 10**9),
+        ("height", -1),
+        ("kind", "words"),
+        ("low", None),
+        ("signed", 1),
+        ("negative", 2),
+    ],
 )
 def test_a_forged_format_is_refused(fitted, tmp_path, field, value):
     import hashlib

@@ -18,6 +18,8 @@ from nnpu.estimators import on_dask as _dask_training
 from nnpu.estimators.on_dask import LostWorkerError, evaluate_on_dask, fit_on_dask, predict_on_dask
 from nnpu.parameters import InputError, ParameterError
 
+dask = pytest.importorskip("dask")
+pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")  # dask's own are not ours
@@ -79,6 +81,56 @@ def test_two_workers_fit_what_one_process_does(parts, tmp_path):
     found = evaluate_on_dask(two, *parts)
     assert found["pu_accuracy"] == pytest.approx(two.score(X, s))
     assert found["pu_roc_auc"] == pytest.approx(1, abs=0.05)
+
+
+def odd_parts(change=lambda rows: rows):
+    """Rows and labels of one frame: the sample, an index that repeats, the second part changed."""
+    X, s, _ = draw()
+    whole = X.assign(s=s)
+    cut = [whole[i * N // 4 : (i + 1) * N // 4].reset_index(drop=True) for i in range(4)]
+    cut[1] = change(cut[1])
+    cut.insert(2, whole[:0])
+    delayed = [dask.delayed(one) for one in cut]
+    table = dd.from_delayed(delayed, meta=whole[:0], verify_meta=False)
+    how = {"meta": X[:0], "enforce_metadata": False}
+    return table.map_partitions(lambda part: part.drop(columns="s"), **how), table["s"]
+
+
+@pytest.mark.parametrize("order", [["a", "b", "c", "s"], ["c", "s", "b", "a"]])
+def test_odd_partitions_change_nothing(client, parts, order):
+    found = trees().fit(*odd_parts(lambda rows: rows[order]))
+    scores = [model.decision_function(draw()[0]) for model in (trees().fit(*parts), found)]
+    assert np.corrcoef(*scores)[0, 1] > 0.99
+
+
+def test_rows_of_two_frames_are_matched_by_a_unique_index_only(client):
+    X, s, _ = draw()
+    shuffled = s.sample(frac=1, random_state=0)
+    expected = trees().fit(dd.from_pandas(X, npartitions=4), dd.from_pandas(s, npartitions=4))
+    cut = [dask.delayed(shuffled[i * N // 4 : (i + 1) * N // 4]) for i in range(4)]
+    found = trees().fit(dd.from_pandas(X, npartitions=4), dd.from_delayed(cut, meta=s[:0]))
+    scores = [model.decision_function(X) for model in (expected, found)]
+    assert np.corrcoef(*scores)[0, 1] > 0.99
+    labels = dask.array.from_array(s.to_numpy(), chunks=N // 4)
+    places = trees().fit(dd.from_pandas(X, npartitions=4), labels).decision_function(X)
+    assert np.corrcoef(scores[0], places)[0, 1] > 0.99
+    frames = [dd.from_pandas(one.set_axis(np.arange(N) // 2), npartitions=4) for one in (X, s)]
+    with pytest.raises(InputError, match="their index repeats"):
+        trees().fit(*frames)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: rows.drop(columns="c"), r"must have the columns .*Got one with \['a', 'b'\]"),
+        (lambda rows: rows.rename(columns={"c": "d"}), r"Got one with \['a', 'b', 'd'\]"),
+        (lambda rows: rows.assign(s=rows["s"].astype(str)), "of one type in all partitions"),
+        (lambda rows: rows.assign(s=np.nan), "contains NaN"),
+    ],
+)
+def test_a_partition_unlike_the_others_is_one_line(client, change, message):
+    with pytest.raises(ValueError, match=message):
+        trees().fit(*odd_parts(change))
 
 
 def test_the_prior_is_estimated_from_rows_of_all_partitions(parts):

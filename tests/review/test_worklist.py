@@ -152,6 +152,31 @@ def test_a_kill_at_any_byte_of_a_line_loses_no_earlier_answer(tmp_path):
         assert load(tmp_path / "r").answers == review.answers
 
 
+def test_a_disk_that_fills_up_within_an_answer_loses_and_repeats_none(tmp_path):
+    resource = pytest.importorskip("resource")
+    y, x = problem()
+    work(ListReview(x[:, 0], x), y, 1).save(tmp_path / "r")
+    review, log = load(tmp_path / "r"), tmp_path / "r" / "looks.jsonl"
+    before, whole = review.answers, log.read_bytes()
+    rows = review.next(20)
+    dealt = log.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(dealt) + 30, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            review.answer(rows, y[rows])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert len(log.read_bytes()) == len(dealt) + 30  # a part of the line is there
+    assert dealt.startswith(whole)
+    assert review.answers == before == load(tmp_path / "r").answers
+    for one in (review, load(tmp_path / "r")):  # the same process, and then another one
+        one.answer(rows, y[rows])
+        again = load(tmp_path / "r")
+        assert again.answers == one.answers == before | dict(zip(rows, y[rows], strict=True))
+        assert again.looks == len(before) + 20
+
+
 def _deal(folder, who):
     review = load(folder)
     for _ in range(10):

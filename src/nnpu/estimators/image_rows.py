@@ -7,7 +7,7 @@ import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -33,6 +33,7 @@ _CHANNELS = (1, 3, 4)
 _LEAST = 5  # pixels a side: an axis of 1, 3 or 4 is then always that of the channels
 _MODES = {"1": "L", "L": "L", "P": "RGB", "RGB": "RGB", "RGBA": "RGBA"}  # as they are read
 _SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
+_CHANCE = 0.001  # what is rarer is another scale
 _BLOCK = 1 << 24  # bytes of images looked at together
 _KEPT = 1 << 29  # bytes of images from files that are kept in memory once they were read
 
@@ -42,7 +43,8 @@ class ImageFormat:
     """What the images of a fit were like, and those of a prediction must be.
 
     ``kind`` is "bytes" (0 to 255) or "floats"; of floats ``low`` and ``high`` are the least and
-    the greatest value, and ``signed`` says that every image had a negative one.
+    the greatest value, ``signed`` says that every image had a negative one, and ``negative`` is
+    the share of the images that had (0 in folders written before it was kept).
     """
 
     channels: int
@@ -52,6 +54,7 @@ class ImageFormat:
     low: float = 0.0
     high: float = 255.0
     signed: bool = False
+    negative: float = 0.0
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -64,14 +67,18 @@ class ImageFormat:
         return math.prod(self.shape)
 
     def limits(self) -> tuple[float, float]:
-        """The range that further floats must keep to: the usual one that holds those of fit."""
+        """The range that further floats must keep to: the usual one that those of fit fill.
+
+        Where they take a fiftieth of it at most, they are on a scale of their own.
+        """
+        span = self.high - self.low
         for low, high in ((0.0, 1.0), (-1.0, 1.0), (0.0, 255.0)):
-            if low <= self.low and self.high <= high:
+            if low <= self.low and self.high <= high and span > (high - low) / 50:
                 return low, high
-        margin = (self.high - self.low) / 2
+        margin = span / 2
         return self.low - margin, self.high + margin
 
-    def check(self, other: ImageFormat, *, fractions: bool, owner: str) -> None:
+    def check(self, other: ImageFormat, look: _Look, *, owner: str) -> None:
         """Raise an `InputError` unless images of the `other` format can be scored."""
         if other.shape != self.shape:
             raise InputError(
@@ -88,10 +95,22 @@ class ImageFormat:
         low, high = self.limits()
         if other.low < low or other.high > high:
             raise _wrong_range(self, other, owner, f"outside [{low:g}, {high:g}]")
-        if self.signed and other.low >= 0:
-            raise _wrong_range(self, other, owner, "without one below 0, as each image had")
-        if (low, high) == (0.0, 255.0) and fractions and other.high <= 1:
+        chance = 0.0 if self.signed else (1 - self.negative) ** look.n  # of no image below 0
+        if chance < _CHANCE and other.low >= 0:
+            having = "each image" if self.signed else f"{100 * self.negative:.3g} % of the images"
+            raise _wrong_range(self, other, owner, f"without one below 0, as {having} had")
+        if (low, high) == (0.0, 255.0) and look.fractions and other.high <= 1:
             raise _wrong_range(self, other, owner, "all within [0, 1]")
+        if look.graded and other.high - other.low < (self.high - self.low) / 200:
+            raise _wrong_range(self, other, owner, "less than a 200th of that range")
+
+
+class _Look(NamedTuple):
+    """What tells the scale of some images, beside their format."""
+
+    n: int
+    fractions: bool = False  # some value is not a whole number
+    graded: bool = False  # some value lies between the least and the greatest
 
 
 def _shape(image: ImageFormat) -> str:
@@ -204,11 +223,11 @@ def open_images(
     rows: Rows
     if paths is not None:
         rows, found = _open_files(paths, size, fitted, owner)
-        fractions = False
+        look = _Look(len(rows))
     else:
-        rows, found, fractions = _open_array(as_array(x), owner)
+        rows, found, look = _open_array(as_array(x), owner)
     if fitted is not None:
-        fitted.check(found, fractions=fractions, owner=owner)
+        fitted.check(found, look, owner=owner)
     return rows, found
 
 
@@ -279,7 +298,7 @@ def _opened(path: Path, owner: str) -> Any:
         raise InputError(f"{path} is not an image that can be read: {error}") from error
 
 
-def _open_array(x: Any, owner: str) -> tuple[_ArrayRows, ImageFormat, bool]:
+def _open_array(x: Any, owner: str) -> tuple[_ArrayRows, ImageFormat, _Look]:
     try:
         array = x if isinstance(x, np.ndarray) else np.asarray(x)
     except ValueError as error:
@@ -294,24 +313,23 @@ def _open_array(x: Any, owner: str) -> tuple[_ArrayRows, ImageFormat, bool]:
     if n == 0:
         raise InputError(f"{owner} needs at least one image. Got 0 instead.")
     if array.dtype == np.uint8:
-        return rows, ImageFormat(channels, height, width, "bytes"), False
+        return rows, ImageFormat(channels, height, width, "bytes"), _Look(n)
     check_finite(array)
-    low, high, signed, fractions = _look_at(rows)
-    return rows, ImageFormat(channels, height, width, "floats", low, high, signed), fractions
+    low, high, negative, look = _look_at(rows)
+    values = low, high, negative == 1, negative
+    return rows, ImageFormat(channels, height, width, "floats", *values), look
 
 
-def _look_at(rows: _ArrayRows) -> tuple[float, float, bool, bool]:
-    """Return the least and the greatest value, whether each image has one below 0, and fractions.
-
-    The last says that some value is not a whole number.
-    """
-    low, high, signed, fractions = math.inf, -math.inf, True, False
+def _look_at(rows: _ArrayRows) -> tuple[float, float, float, _Look]:
+    """Return the least and the greatest value, the share of images with one below 0, and a look."""
+    low, high, below, fractions, graded = math.inf, -math.inf, 0, False, False
     for images in _blocks(rows):
-        least = images.flatten(1).amin(1)
-        low, high = min(low, float(least.min())), max(high, float(images.max()))
-        signed = signed and bool((least < 0).all())
+        least, greatest = images.amin(), images.amax()
+        low, high = min(low, float(least)), max(high, float(greatest))
+        below += int((images.flatten(1).amin(1) < 0).sum())
         fractions = fractions or bool((images != images.round()).any())
-    return low, high, signed, fractions
+        graded = graded or bool(((images > least) & (images < greatest)).any())
+    return low, high, below / len(rows), _Look(len(rows), fractions, graded)
 
 
 def _blocks(rows: Rows) -> Iterator[Tensor]:

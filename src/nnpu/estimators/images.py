@@ -711,4 +711,5 @@ def _stored_format(stored: Any) -> ImageFormat:
     check_choice("kind", found.kind, "the model folder", ["bytes", "floats"])
     loading.check_finite("low", found.low)
     loading.check_finite("high", found.high)
+    check_number("negative", found.negative, "the model folder", low=0, high=1)
     return found

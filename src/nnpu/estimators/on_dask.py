@@ -79,7 +79,7 @@ def fit_on_dask(model: Model, X: Any, s: Any, *, patience: float = 60.0) -> Mode
     columns = [str(name) for name in X.columns]
     table = _joined(X, s)
     counts = on_partitions(client, patience, _label_counts, table)
-    values = np.array(sorted({value for one in counts for value in one}))
+    values = _sorted_values(counts)
     model.classes_, codes = fit_labels(values)
     if len(codes) != 2:
         raise InputError("Known negatives (-1) are not used on Dask: make them 0, or drop them.")
@@ -182,9 +182,47 @@ def _check(model: Any, X: Any) -> None:
 def _joined(X: Any, s: Any) -> Any:
     """Return rows and labels as one frame: read apart, Dask may cut them in different places."""
     try:
-        return X.assign(**{_LABEL: s})
+        table = X.assign(**{_LABEL: s})
     except (TypeError, ValueError, NotImplementedError) as error:
         raise InputError(f"X and s must be partitioned alike ({error}).") from error
+    expressions: Any = importlib.import_module("dask.dataframe.dask_expr._expr")
+    series = hasattr(s, "divisions")  # an array has none: its rows are matched by their places
+    by_index = series and not expressions.are_co_aligned(X.expr, s.expr)
+    columns = list(table.columns)
+    return table.map_partitions(_in_order, columns, by_index, meta=table._meta)
+
+
+def _in_order(table: Any, columns: list[Any], by_index: bool) -> Any:
+    """Return a partition with its columns in the order of the whole frame.
+
+    Rows and labels of two frames were matched by the index. All rows of one index are then in one
+    partition, in any order: which label is whose cannot be told.
+    """
+    if by_index and not table.index.is_unique:
+        raise InputError(
+            "X and s come from different frames, and their index repeats, so their rows cannot be "
+            "matched; take both from one frame, or give them a unique index."
+        )
+    if list(table.columns) == columns:
+        return table
+    if sorted(map(str, table.columns)) != sorted(map(str, columns)):
+        found, wanted = ([one for one in names if one != _LABEL] for names in (table, columns))
+        raise InputError(
+            f"Every partition of X must have the columns {wanted}. Got one with {found} instead."
+        )
+    return table[columns]
+
+
+def _sorted_values(counts: list[dict[Any, int]]) -> NDArray[Any]:
+    """Return the labels of all partitions."""
+    values = {value for one in counts for value in one}
+    try:
+        return np.array(sorted(values))
+    except TypeError as error:
+        found = ", ".join(sorted(map(repr, values)))
+        raise InputError(
+            f"The labels must be of one type in all partitions. Got {found} instead."
+        ) from error
 
 
 def _label_counts(table: Any) -> dict[Any, int]:
