@@ -275,6 +275,13 @@ def test_floats_on_another_scale_are_refused(fit, predict, message):
         open_images(float_images(*predict), "ImagePU", fitted=fitted)
 
 
+def test_images_that_may_be_dim_or_on_another_scale_are_warned_of():
+    """Twelve bits in the fit, eight now: a sixteenth of the range, as a dim batch may have."""
+    fitted = open_images(float_images(0, 4095), "ImagePU")[1]
+    with pytest.warns(UserWarning, match="those of the fit from .* on another scale"):
+        open_images(float_images(0, 255), "ImagePU", fitted=fitted)
+
+
 @pytest.mark.parametrize("scale", [(0, 1), (0, 255), (-1, 1), (-2, 3)])
 def test_floats_on_the_scale_of_fit_are_taken(scale):
     fitted = open_images(float_images(*scale), "ImagePU")[1]

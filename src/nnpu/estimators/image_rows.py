@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,6 +35,7 @@ _LEAST = 5  # pixels a side: an axis of 1, 3 or 4 is then always that of the cha
 _MODES = {"1": "L", "L": "L", "P": "RGB", "RGB": "RGB", "RGBA": "RGBA"}  # as they are read
 _SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
 _CHANCE = 0.001  # what is rarer is another scale
+_DIM = 8  # a batch of dim images has a range that is smaller by less than this
 _BLOCK = 1 << 24  # bytes of images looked at together
 _KEPT = 1 << 29  # bytes of images from files that are kept in memory once they were read
 
@@ -103,6 +105,14 @@ class ImageFormat:
             raise _wrong_range(self, other, owner, "all within [0, 1]")
         if look.graded and other.high - other.low < (self.high - self.low) / 200:
             raise _wrong_range(self, other, owner, "less than a 200th of that range")
+        if look.graded and other.high - other.low < (self.high - self.low) / _DIM:
+            warnings.warn(
+                f"These images hold values from {other.low:g} to {other.high:g}, those of the fit "
+                f"from {self.low:g} to {self.high:g}. If they are on another scale, their scores "
+                "mean nothing: scale them as the training images were.",
+                UserWarning,
+                stacklevel=4,
+            )
 
 
 class _Look(NamedTuple):
