@@ -28,7 +28,7 @@ import nnpu_paper
 from nnpu import data, metrics
 from nnpu.calibration import soft_labels
 from nnpu.data.rows import as_rows
-from nnpu.estimators.image_network import ImageNet, augmentation, refresh
+from nnpu.estimators.image_network import ConvNet, augmentation, refresh
 from nnpu.estimators.images import Folds
 from nnpu.objective import Objective
 from nnpu.training import BatchPlan, predict_scores
@@ -103,7 +103,7 @@ class Run:
         `between` is called with the averaged network as often as a pass over all images is done.
         """
         torch.manual_seed(self.seed)
-        net = ImageNet(
+        net = ConvNet(
             (1, 28, 28), self.mean, self.scale, augmentation("auto", 28, 28, "unlabelled")
         )
         plan = BatchPlan(groups, BATCH, self.seed, POSITIVES if len(groups) > 1 else 1)
