@@ -689,3 +689,18 @@ def test_stored_answers_that_cannot_be_are_refused(change):
     del plain["y"]
     with pytest.raises(InputError, match="stored answers cannot be understood"):
         Answers.from_json(plain, 10)
+
+
+def test_a_top_without_a_labelled_row_is_not_ruled_out():
+    """None of 60 labelled rows among the first 20 of 2,000, a fifth of which are positive.
+
+    None in 60 leaves a recall of up to 5 % (Clopper and Pearson), which is 20 of 400 positives. So
+    the range of the first 20 must not end at 0.
+    """
+    rng = np.random.default_rng(0)
+    unlabelled = rng.normal(size=2000)
+    labelled = rng.uniform(-1, np.sort(unlabelled)[-40], 60)
+    s = np.repeat([1, 0], [60, 2000]).astype(np.int8)
+    found = hidden_positives(s, np.concatenate([labelled, unlabelled]), 1.0, given(0.2))
+    assert 0.2 < found.at_random.top(20).high <= 1
+    assert found.top(20).high > 0.1

@@ -606,8 +606,9 @@ def _labelled_recall(
 ) -> NDArray[np.float64]:
     """Draw what the recall of labelled rows may be, (draws, cuts): Bayes's bootstrap.
 
-    One more row counts with them that may lie anywhere in U: a recall of 12 in 12 is no recall
-    of 1.
+    One more row counts with them, half of it anywhere in U and half at any rank of the list on a
+    logarithmic scale. So a recall of 12 in 12 is no recall of 1, and none of 60 labelled rows among
+    the first 20 does not rule out that hidden positives are there.
     """
     n = len(unlabelled)
     below = np.searchsorted(unlabelled, labelled, "left") + np.searchsorted(
@@ -615,7 +616,9 @@ def _labelled_recall(
     )
     above = 1 - below / (2 * n)  # the share of U above each labelled row, ties half
     counts = np.histogram(above, bins=cuts)[0].astype(np.float64)
-    weights = rng.gamma(counts + np.diff(cuts), size=(_DRAWS, len(counts)))
+    ranks = np.log1p(n * cuts)
+    anywhere = (np.diff(cuts) + np.diff(ranks) / ranks[-1]) / 2
+    weights = rng.gamma(counts + anywhere, size=(_DRAWS, len(counts)))
     total = weights.sum(axis=1, keepdims=True)
     recall = np.minimum(np.cumsum(weights, axis=1) / total, 1)
     return np.concatenate([np.zeros((_DRAWS, 1)), recall], axis=1)
