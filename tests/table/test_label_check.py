@@ -56,3 +56,24 @@ def test_what_cannot_be_tested_is_not(features):
     codes = np.array([1, 0], dtype=np.int8)
     how = {"prior": 0.6, "sampling": "one-sample", "seed": 0}
     assert labels_at_random(features, codes, ["x"], **how) is None
+
+
+def test_rows_of_a_patient_are_not_recognised_by_each_other():
+    """Labels are given to patients at random, and their visits look alike.
+
+    Across patients the columns say nothing of labels. A score that has seen other visits of the
+    same patient knows its labels, and would find them too dense.
+    """
+    rng = np.random.default_rng(0)
+    patients, visits = 150, 8
+    positive = rng.random(patients) < 0.3
+    labelled = positive & (rng.random(patients) < 0.5)
+    who = np.repeat(np.arange(patients), visits)
+    looks = rng.normal(size=(patients, 4))
+    frame = pd.DataFrame(looks[who] + rng.normal(0, 0.01, (len(who), 4)), columns=list("abcd"))
+    frame["patient"] = [f"p{number}" for number in who]
+    s = labelled[who].astype(int)
+    apart = TablePU(0.3, model=LinearPU(), groups="patient").fit(frame, s)
+    assert apart.classifier_.scar_test_.pvalue > 0.05
+    mixed = TablePU(0.3, model=LinearPU(), drop=["patient"]).fit(frame, s)
+    assert mixed.classifier_.scar_test_.pvalue < 0.001

@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.data.cells import as_cells
 from nnpu.data.disk_rows import check_parquet, open_parquet
 from nnpu.data.packed import check_unpacked, is_gzip, open_arrow, open_text
 from nnpu.data.streams import Batch, format_reader, read_table
@@ -17,13 +18,12 @@ from nnpu.extras import need
 from nnpu.parameters import InputError, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
 
 __all__ = [
-    "as_cells",
     "other_batches",
     "read_arrow",
     "read_excel",
@@ -98,32 +98,6 @@ def _table(source: Path, records: list[dict[str, Any]]) -> Any:
     if not names:
         raise InputError(f"{source} has no rows.")
     return pa.table(cells, names=names)
-
-
-def as_cells(values: Sequence[Any]) -> Any:
-    """Return values as a pyarrow array; values of several types as strings.
-
-    Examples
-    --------
-    >>> as_cells([1, None, 2.5]).to_pylist(), as_cells([1, "x", True]).to_pylist()
-    ([1.0, None, 2.5], ['1', 'x', 'true'])
-    """
-    import pyarrow as pa
-
-    try:
-        return pa.array(values, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        return pa.array([_as_string(value) for value in values], pa.large_string())
-
-
-def _as_string(value: Any) -> str | None:
-    if value is None or value != value:
-        return None
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
 
 
 def read_arrow(source: Path) -> Any:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.data.cells import is_plain
 from nnpu.data.folds import equal_rows
 from nnpu.parameters import InputError
-from nnpu.table.columns.column import is_plain
 from nnpu.table.columns.column_kinds import is_named_like_an_id, is_unique
 
 if TYPE_CHECKING:

@@ -238,6 +238,7 @@ def fit_classifier(
             prior=_least(classifier),
             sampling=classifier.sampling,
             seed=0,
+            groups=used,
         )
         if classifier.scar_test_ is not None:
             say(label_line(classifier.scar_test_))

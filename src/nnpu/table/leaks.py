@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from nnpu.data.cells import as_text, counted, is_plain, is_string
 from nnpu.table.both_samples import id_numbers
-from nnpu.table.columns.column import as_text, counted, is_plain, is_string
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -20,12 +20,12 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import logit
 
+from nnpu.data.cells import is_string
 from nnpu.estimators.evaluation import unlabelled_cut
 from nnpu.files import atomic_path
 from nnpu.parameters import InputError
 from nnpu.table._messages import OUR_COLUMNS
 from nnpu.table.columns import find_column
-from nnpu.table.columns.column import is_string
 from nnpu.table.columns.drift import drift_sentence
 from nnpu.table.fitting import features_for
 from nnpu.table.table_explain import explain_rows, row_reasons

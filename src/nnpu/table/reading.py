@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.data.formats import as_cells
+from nnpu.data.cells import as_cells, as_text, counted, frame_columns, is_string
 from nnpu.data.streams import Batch, read_rows
 from nnpu.extras import need
 from nnpu.parameters import (
@@ -29,7 +29,6 @@ from nnpu.parameters import (
     shown,
 )
 from nnpu.table.columns import find_column, read_label_cells
-from nnpu.table.columns.column import as_text, counted, is_string
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,7 +42,6 @@ __all__ = [
     "check_labels",
     "check_order",
     "check_parameters",
-    "frame_columns",
     "is_mixed",
     "is_path",
     "label_cells",
@@ -53,66 +51,6 @@ __all__ = [
     "source_name",
     "stacked",
 ]
-
-
-def frame_columns(table: Any) -> dict[str, Any]:
-    """Return the columns of a table in memory as pyarrow arrays by name.
-
-    Taken is what has an Arrow stream (``__arrow_c_stream__``: polars, pyarrow, DuckDB, Ibis, Modin
-    and others), a lazy frame with `collect`, and pandas frames.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> frame_columns(pa.table({"age": [31, 45]}))["age"].to_pylist()
-    [31, 45]
-    """
-    import pyarrow as pa
-
-    if not hasattr(table, "__arrow_c_stream__"):
-        if callable(getattr(table, "collect", None)) and hasattr(table, "collect_schema"):
-            table = table.collect()  # a lazy frame of polars or narwhals
-        if hasattr(table, "to_arrow"):  # polars before 1.3
-            table = table.to_arrow()
-    named: list[tuple[Any, Any]]
-    if hasattr(table, "columns") and hasattr(table, "items") and not isinstance(table, pa.Table):
-        # pandas, whose own stream refuses columns of mixed cells
-        named = [(name, _pandas_cells(cells)) for name, cells in table.items()]
-    elif hasattr(table, "__arrow_c_stream__"):
-        try:
-            found = pa.table(table)
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise InputError(
-                f"{type(table).__name__} gives no table of columns as an Arrow stream ({error})."
-            ) from error
-        named = list(zip(found.column_names, map(_one_chunk, found.columns), strict=True))
-    else:
-        raise InputError(
-            "A pandas, polars or pyarrow table, another one with __arrow_c_stream__, a NumPy array "
-            f"or a path is needed. Got {type(table).__name__} instead."
-        )
-    columns = {str(name): cells for name, cells in named}
-    if len(columns) < len(named):
-        raise InputError("The table has two columns of the same name; rename one of them.")
-    return columns
-
-
-def _one_chunk(column: Any) -> Any:
-    """Return a column as one array; pyarrow cannot join chunks of string views."""
-    if str(column.type) == "string_view":
-        column = column.cast("large_string")
-    return column.combine_chunks()
-
-
-def _pandas_cells(cells: Any) -> Any:
-    """Return a column of a DataFrame; values of several types become strings."""
-    import pyarrow as pa
-
-    try:
-        found = pa.array(cells, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        return as_cells(cells.tolist())
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
 def is_path(table: Any) -> bool:

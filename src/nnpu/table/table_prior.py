@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -164,6 +165,7 @@ def labels_at_random(
     prior: float,
     sampling: str,
     seed: int,
+    groups: NDArray[np.intp] | None = None,
 ) -> ScarTest | None:
     """Run `nnpu.scar_test` on labelled and unlabelled rows; None if they are not a matrix.
 
@@ -175,9 +177,9 @@ def labels_at_random(
         The column of the table that each feature comes from.
     prior, sampling, seed
         As in `nnpu.scar_test`; the prior is not estimated from these rows.
+    groups : ndarray of shape (n,), optional
+        Rows that belong together, such as the visits of a patient, who would be recognised.
     """
-    from dataclasses import replace
-
     matrix = isinstance(features, np.ndarray) or sparse.issparse(features)
     p, u = codes == 1, codes == 0
     if not matrix or min(p.sum(), u.sum()) < 2:
@@ -186,7 +188,14 @@ def labels_at_random(
         prior = min(prior * len(codes) / int((codes >= 0).sum()), 1 - 1e-9)
         if prior <= p.sum() / (p.sum() + u.sum()):
             return None
-    test = scar_test(features[p], features[u], prior=prior, sampling=sampling, random_state=seed)
+    test = scar_test(
+        features[p],
+        features[u],
+        prior=prior,
+        sampling=sampling,
+        random_state=seed,
+        groups=None if groups is None else (groups[p], groups[u]),
+    )
     names = tuple(dict.fromkeys(owners[number] for number in test.columns))
     ending = f" These rows differ from others in: {', '.join(map(str, test.columns))}."
     message = test.message.replace(

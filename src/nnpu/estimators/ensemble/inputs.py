@@ -2,7 +2,7 @@
 
 Every column of numbers is centred and scaled in float64 before it becomes float32, so that 1e8 + x
 and timestamps in nanoseconds keep what tells rows apart. Words and categories of a frame become
-codes by a list of the levels that were seen in `fit`. Linear members and kernels take dense designs
+codes as in a table (`nnpu.data.cells`). Linear members and kernels take dense designs
 without gaps, which are fitted to the features alone, never to labels.
 """
 
@@ -16,6 +16,15 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
+from nnpu.data.cells import (
+    as_text,
+    by_frequency,
+    check_type,
+    codes_of,
+    counted,
+    frame_columns,
+    is_string,
+)
 from nnpu.data.vectors import as_array, mean_and_scale
 from nnpu.estimators.features import as_numbers
 from nnpu.parameters import InputError, ParameterError, shown
@@ -37,90 +46,9 @@ __all__ = [
     "fit_columns",
     "fit_dense",
     "fit_expansion",
-    "frame_levels",
     "levels_of",
     "usable",
 ]
-
-
-def _words(X: Any) -> list[int]:
-    """Return the columns of a frame that are not numbers."""
-    numbers = ("int", "uint", "float", "bool", "decimal", "date", "duration", "timedelta")
-    kinds = [str(kind).lower() for kind in X.dtypes]
-    return [i for i, kind in enumerate(kinds) if not kind.startswith(numbers)]
-
-
-def frame_levels(X: Any) -> Levels:
-    """Return the levels of every column of words of a frame.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame_levels(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}))
-    {1: ['x', 'y']}
-    """
-    levels: Levels = {}
-    for i in _words(X):
-        seen = {_plain(value) for value in _column(X, i) if not _is_missing(value)}
-        found = sorted(seen, key=lambda value: (type(value).__name__, value))
-        if len(found) > MOST_CODES:
-            raise InputError(
-                f"The column {str(X.columns[i])!r} has {len(found):,} different values, more than "
-                f"{MOST_CODES:,}: exclude it or turn it into numbers."
-            )
-        levels[i] = found
-    return levels
-
-
-def encode_frame(X: Any, levels: Levels) -> Any:
-    """Return a frame as numbers, with codes in the columns of words.
-
-    A word that was not seen in `fit` is missing.
-    """
-    columns = []
-    for i in range(X.shape[1]):
-        values = _column(X, i)
-        if i in levels:
-            codes = {level: code for code, level in enumerate(levels[i])}
-            cells = [codes.get(_plain(v), np.nan) if not _is_missing(v) else np.nan for v in values]
-            columns.append(np.array(cells, dtype=np.float64))
-        else:
-            columns.append(_numbers(values, X.columns[i]))
-    return np.column_stack(columns) if columns else np.zeros((X.shape[0], 0))
-
-
-def _column(X: Any, i: int) -> Any:
-    name = X.columns[i]
-    column = X.iloc[:, i] if hasattr(X, "iloc") else X[name]
-    return column.to_numpy()
-
-
-def _numbers(values: Any, name: Any) -> NDArray[np.float64]:
-    if values.dtype.kind in "mM":  # times: counts of their unit
-        return np.where(np.isnat(values), np.nan, values.astype(np.int64).astype(np.float64))
-    try:
-        return np.array(
-            [np.nan if _is_missing(v) else v for v in values] if values.dtype == object else values,
-            dtype=np.float64,
-        )
-    except (TypeError, ValueError) as error:
-        raise InputError(f"The column {str(name)!r} cannot be read as numbers: {error}.") from error
-
-
-def _plain(value: Any) -> Any:
-    """Return a level as JSON can hold it: a truth value, a number or a text."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    return value if isinstance(value, bool | int | float | str) else str(value)
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None:
-        return True
-    try:
-        return bool(value != value)  # NaN, NaT
-    except TypeError:  # pandas.NA is neither
-        return True
 
 
 FAR = 1e30  # a value farther out than this many times the spread counts as this far
@@ -128,8 +56,8 @@ _FAR_APART = 1e6  # a sparse column this many times the usual size is brought do
 _ENOUGH = 100_000  # rows that the spread of a column is taken from
 MOST_CODES = 1 << 16  # different categories of a column, at most
 
-#: The levels of each column of words, by the number of the column.
-Levels = dict[int, list[Any]]
+#: The categories of each column of words, by the number of the column.
+Levels = dict[int, list[str]]
 
 
 def usable(X: Any, owner: str) -> Any:
@@ -256,11 +184,66 @@ def _check_codes(column: NDArray[np.float64], j: int, owner: str) -> None:
 
 
 def levels_of(X: Any) -> Levels:
-    """Return the levels of every column of words of a frame; nothing for an array."""
-    if not _is_frame(X):
-        return {}
+    """Return the categories of every column of words of a frame, the most frequent first.
 
-    return frame_levels(X)
+    There are none in an array.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> levels_of(pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "y"]}))
+    {1: ['y', 'x']}
+    """
+    levels: Levels = {}
+    for i, (name, cells) in enumerate(frame_columns(X).items() if _is_frame(X) else ()):
+        check_type(name, cells.type)
+        if not _are_words(cells.type):
+            continue
+        found, places = counted(as_text(cells))
+        if len(found) > MOST_CODES:
+            raise InputError(
+                f"The column {name!r} has {len(found):,} different values, more than "
+                f"{MOST_CODES:,}: exclude it or turn it into numbers."
+            )
+        values = found.to_pylist()
+        counts = np.bincount(places[places >= 0], minlength=len(values))
+        levels[i] = [values[place] for place in by_frequency(values, counts)]
+    return levels
+
+
+def encode_frame(X: Any, levels: Levels) -> NDArray[np.float64]:
+    """Return a frame as numbers, with codes in the columns of words.
+
+    A word that is not among the levels is missing.
+    """
+    matrix = np.empty(X.shape)
+    for i, (name, cells) in enumerate(frame_columns(X).items()):
+        check_type(name, cells.type)
+        if i in levels:
+            codes = codes_of(cells, levels[i])
+            matrix[:, i] = np.where((codes < 0) | (codes == len(levels[i])), np.nan, codes)
+        else:
+            matrix[:, i] = _numbers(cells, name)
+    return matrix
+
+
+def _are_words(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(is_string(kind) or pa.types.is_dictionary(kind))
+
+
+def _numbers(cells: Any, name: str) -> NDArray[np.float64]:
+    import pyarrow as pa
+
+    try:
+        if pa.types.is_temporal(cells.type):  # dates, times and durations: counts of their unit
+            unit = pa.int64() if cells.type.bit_width == 64 else pa.int32()
+            cells = cells.cast(unit)
+        numbers = cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(f"The column {name!r} cannot be read as numbers: {error}.") from error
+    return np.asarray(numbers, dtype=np.float64)
 
 
 def check_matrix(X: Any, levels: Levels, owner: str, n_dense: int = 0) -> Any:

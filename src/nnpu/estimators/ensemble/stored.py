@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.data.cells import as_cells, plain_text
 from nnpu.estimators.ensemble.inputs import Columns, Dense, Expansion
 from nnpu.estimators.ensemble.member_scorers import (
     BoostedScorer,
@@ -150,10 +151,12 @@ def _member(row: Mapping[str, Any]) -> dict[str, Any]:
     return member
 
 
-def _levels(levels: Any) -> list[Any]:
+def _levels(levels: Any) -> list[str]:
     _need(isinstance(levels, list))
     _need(all(isinstance(level, bool | int | float | str) for level in levels))
-    return list(levels)
+    # Version 0.2.0 kept numbers and truth values as such, and words with their blanks.
+    words: list[str] = plain_text(as_cells(levels)).to_pylist()
+    return words
 
 
 def _count(value: Any, high: int) -> int:

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from nnpu.parameters import InputError
-from nnpu.table.columns.column import (
-    Block,
-    Column,
-    Dropped,
-    Reading,
-    as_features,
+from nnpu.data.cells import (
     as_text,
+    by_frequency,
+    codes_of,
     distinct,
     is_missing_word,
     is_string,
 )
+from nnpu.parameters import InputError
+from nnpu.table.columns.column import Block, Column, Dropped, Reading, as_features
 from nnpu.table.columns.summaries import Texts
 
 if TYPE_CHECKING:
@@ -101,16 +99,14 @@ class Category(Column):
             counted.add(sample.texts)
             share = counted.count / texts.count
         values = counted.values.to_pylist() if counted.values is not None else []
-        counts = counted.counts
-        order = sorted(range(len(values)), key=lambda place: (-counts[place], values[place]))
-        twice = [place for place in order if counts[place] >= 2]
+        twice = by_frequency(values, counted.counts, least=2)
         least = math.ceil((texts.count + texts.gaps) * share / 2000)
-        kept = [values[place] for place in twice if counts[place] >= least][:MOST_CATEGORIES]
+        kept = sum(int(counted.counts[place]) >= least for place in twice[:MOST_CATEGORIES])
         if not kept:
             return Dropped(name, "no value occurs often enough to learn from")
-        more = [values[place] for place in twice[len(kept) : MOST_CODES]]
-        other = len(kept) < texts.distinct
-        return cls(name, kept, other, texts.gaps > 0, more, False, note=note)
+        codes = [values[place] for place in twice[:MOST_CODES]]
+        other = kept < texts.distinct
+        return cls(name, codes[:kept], other, texts.gaps > 0, codes[kept:], False, note=note)
 
     @property
     def width(self) -> int:
@@ -150,10 +146,7 @@ class Category(Column):
         memory: dict[str, Any] | None = None,
     ) -> Reading:
         """Return codes: one past the last for all other values, −1 for missing cells."""
-        values, places = distinct(cells, none_is_missing=self.none_is_missing)
-        own = {value: code for code, value in enumerate(self.codes)}
-        codes = np.array([*(own.get(value, len(own)) for value in values), -1])[places]
-        return Reading(codes)
+        return Reading(codes_of(cells, self.codes, none_is_missing=self.none_is_missing))
 
     def dense(self, values: Any) -> Block:
         """One-hot."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnpu.data.cells import as_text, check_type, is_missing_word, is_plain, is_string, is_temporal
 from nnpu.data.streams import TOLERATED
 from nnpu.parameters import InputError
 from nnpu.table.columns.categories import (
@@ -17,18 +18,7 @@ from nnpu.table.columns.categories import (
     are_truth_words,
     as_truth,
 )
-from nnpu.table.columns.column import (
-    Column,
-    Dropped,
-    Id,
-    as_text,
-    check_type,
-    is_missing_word,
-    is_plain,
-    is_string,
-    is_temporal,
-    percent,
-)
+from nnpu.table.columns.column import Column, Dropped, Id, percent
 from nnpu.table.columns.numbers import (
     Number,
     as_numbers,

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
+from nnpu.data.cells import is_plain
 from nnpu.data.streams import Faults
 from nnpu.estimators.ensemble.sparse_members import joined
 from nnpu.parameters import InputError
-from nnpu.table.columns.column import Column, Dropped, is_plain
+from nnpu.table.columns.column import Column, Dropped
 from nnpu.table.columns.column_kinds import (
     CellSummary,
     TrainingCells,

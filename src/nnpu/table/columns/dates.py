@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from nnpu.data.cells import as_text, counted, is_string, is_temporal
 from nnpu.parameters import InputError
 from nnpu.table.columns.column import (
     DAY,
@@ -17,10 +18,6 @@ from nnpu.table.columns.column import (
     Dropped,
     Reading,
     as_features,
-    as_text,
-    counted,
-    is_string,
-    is_temporal,
     read_once,
     tolerant,
 )

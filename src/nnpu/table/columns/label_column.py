@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from nnpu.data.cells import check_type, distinct
 from nnpu.parameters import InputError
 from nnpu.table.columns.categories import FALSE, TRUE
-from nnpu.table.columns.column import check_type, distinct
 from nnpu.terminal import how_many
 
 if TYPE_CHECKING:

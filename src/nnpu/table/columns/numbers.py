@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from nnpu.data.cells import as_text, counted, is_string
 from nnpu.parameters import InputError
 from nnpu.table.columns.column import (
     Block,
@@ -15,9 +16,6 @@ from nnpu.table.columns.column import (
     Dropped,
     Reading,
     as_features,
-    as_text,
-    counted,
-    is_string,
     read_once,
     tolerant,
 )

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from nnpu.data.cells import as_text, counted, is_plain, is_temporal
 from nnpu.data.folds import equal_rows
-from nnpu.table.columns.column import as_text, counted, is_plain, is_temporal
 from nnpu.table.columns.column_kinds import fit_column, is_id, is_named_like_an_id
 
 if TYPE_CHECKING:

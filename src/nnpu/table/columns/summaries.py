@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.table.columns.column import as_text, is_string
+from nnpu.data.cells import as_text, is_string
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

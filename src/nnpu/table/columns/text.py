@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
+from nnpu.data.cells import as_text
 from nnpu.parameters import InputError
-from nnpu.table.columns.column import Block, Column, Reading, as_text
+from nnpu.table.columns.column import Block, Column, Reading
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
