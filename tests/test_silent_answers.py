@@ -5,6 +5,7 @@ The base table: 3,000 rows, 30 % positives, 40 % of them labelled, one sample.
 
 from __future__ import annotations
 
+import copy
 import re
 import warnings
 
@@ -22,6 +23,7 @@ from nnpu.cli import main
 from nnpu.parameters import InputError
 from nnpu.table.holdout import set_aside
 from nnpu.table.leaks import leaks
+from nnpu.table.table_review import review_findings, review_page, table_review
 
 N = 3000
 
@@ -377,6 +379,19 @@ def test_a_filling_may_be_kept_and_a_few_cells_are_chance():
     assert "note" in fit(columns | {"note": note}, s, keep=["note"]).columns_.raw_names
 
 
+def test_a_value_that_only_unlabelled_rows_have_is_a_feature():
+    """Half of the negatives have it and no positive: the column says what the label does not."""
+    columns, s, y, rng = base()
+    kind = np.where(y | (rng.random(N) < 0.5), rng.choice(["a", "b"], N), "none of these")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = fit(columns | {"kind": kind}, s)
+    assert "kind" in model.columns_.raw_names
+    assert model.leaks_ == []
+    cells = columns | {"kind": kind}
+    assert accuracy(model, cells, y) > accuracy(fit(columns, s), columns, y)
+
+
 def test_leaks_survive_a_folder(tmp_path):
     columns, s, _, rng = base()
     with pytest.warns(UserWarning, match="'leak': such a column alone"):
@@ -518,3 +533,100 @@ def test_a_share_from_towns_and_a_weak_number_is_not_identified(seed, weak):
     found = fit(columns, (y & (rng.random(N) < 0.4)).astype(int), prior="auto").prior_estimate_
     assert not found.identified
     assert found.low < 0.3 < found.high
+
+
+def dated(seed, n=1500, labelled=200):
+    """A table of one sample with a time, the same numbers of labelled and unlabelled rows."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.3
+    x = rng.normal(1.5 * y[:, None], 1, (n, 3))
+    s = np.isin(np.arange(n), rng.permutation(np.flatnonzero(y))[:labelled]).astype(int)
+    return pa.table({**{f"x{j}": x[:, j] for j in range(3)}, "day": np.arange(n), "s": s})
+
+
+@pytest.fixture(scope="module")
+def judged_by_the_latest(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("latest") / "model"
+    TablePU(prior=0.3, model="linear", time="day").fit(dated(0), "s").save(folder)
+    return nnpu.load(folder)
+
+
+def test_a_review_tells_the_table_of_the_fit_from_others_of_the_same_counts(judged_by_the_latest):
+    """Another table with as many labelled rows was taken for that of the fit, and refitted."""
+    model, table = judged_by_the_latest, dated(0)
+    shuffled = table.take(np.random.default_rng(0).permutation(len(table)))
+    for own in (
+        table,
+        shuffled,
+        table.slice(20),
+        pa.concat_tables([table, dated(1).slice(0, 300)]),
+    ):
+        assert "scored in 3 folds" in str(table_review(model, own).notes)
+    other = table_review(model, dated(1))
+    assert not other.notes
+    expected = model.predict_proba(dated(1))[:, 1][other.review.known != 1]
+    np.testing.assert_allclose(other.review.probability[other.review.known != 1], expected)
+
+
+def test_rows_of_the_fit_among_others_are_said(judged_by_the_latest):
+    model, table, other = judged_by_the_latest, dated(0), dated(1)
+    some = pa.concat_tables([table.slice(0, 500), other])
+    with pytest.warns(UserWarning, match="About 25% of these rows are rows of the fit"):
+        table_review(model, some)
+    with pytest.warns(UserWarning, match=r"About 80% of these rows are .* Give the labels"):
+        table_review(model, table.drop_columns("s"))
+    for job in (
+        model.evaluate,
+        lambda table, s: copy.deepcopy(model).choose_threshold(table, s, at="half"),
+    ):
+        with pytest.warns(UserWarning, match="About 80% of these rows are rows of the fit"):
+            job(table, "s")
+        job(other, "s")
+        job(table.filter(pa.compute.greater_equal(table["day"], 1200)), "s")  # set aside
+
+
+def test_answers_to_another_table_with_equal_labels_do_not_go_into_the_report():
+    columns, s, _, _ = base(n=800)
+    order = np.argsort(-s, kind="stable")
+    model = fit({name: x[order] for name, x in columns.items()}, s[order])
+    for seed, same in ((0, True), (7, False)):
+        cells, _, truth, _ = base(seed, n=800)
+        table = pa.table({**{name: x[order] for name, x in cells.items()}, "s": s[order]})
+        found = table_review(model, table)
+        drawn = found.review.draw(60, random_state=0)
+        found.review.answer(truth[order][drawn.rows])
+        text = review_page(model, review_findings(model, found), found, title="t")._repr_html_()
+        assert ("The figures come from the answers of a review" in text) == same
+
+
+def test_a_row_in_the_middle_of_a_table_tells_it_from_the_table_of_a_review(tmp_path):
+    """Answers go by the number of the row; the first and last hundred rows were compared."""
+    columns, s, _, _ = base(n=600)
+    fit(columns, s).save(tmp_path / "model")
+    lines = [",".join(map(str, row)) for row in zip(*columns.values(), s, strict=True)]
+    for name, rows in (("a", lines), ("b", [*lines[:300], lines[301], lines[300], *lines[302:]])):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["x0,x1,x2,x3,s", *rows]))
+    review = ["review", tmp_path / "model", tmp_path / "a.csv", "--folder", tmp_path / "r"]
+    main([*map(str, review), "--next", "5", "--out", str(tmp_path / "sheet.csv")])
+    main([*map(str, review), "--status"])
+    review[2] = tmp_path / "b.csv"
+    with pytest.raises(SystemExit):
+        main([*map(str, review), "--status"])
+
+
+def test_a_review_in_a_folder_reads_the_table_as_it_is_told_to(tmp_path):
+    """--decimal was read, and then forgotten, with --folder."""
+    columns, s, _, rng = base(n=600)
+    columns = {
+        name: np.round(np.abs(x) * 10 ** rng.integers(0, 4, 600), 3) for name, x in columns.items()
+    }
+    model = fit(columns, s)
+    model.save(tmp_path / "model")
+    cells = {name: [f"{value:.3f}".replace(".", ",") for value in x] for name, x in columns.items()}
+    table = tmp_path / "table.csv"
+    pd.DataFrame({**cells, "s": s}).to_csv(table, sep=";", index=False)
+    review = ["review", tmp_path / "model", table, "--folder", tmp_path / "r", "--decimal", ","]
+    main([*map(str, review), "--next", "20", "--random", "0", "--out", str(tmp_path / "sheet.csv")])
+    expected = model.review(pa.table({**columns, "s": s})).next(20, random=0)
+    dealt = pd.read_csv(tmp_path / "sheet.csv")
+    assert dealt["row"].tolist() == (expected + 1).tolist()

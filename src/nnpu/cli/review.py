@@ -168,7 +168,8 @@ def _down_the_list(
     if options["serve"]:
         importlib.import_module("nnpu.review.serve")  # is the extra there? before any work
     with _shared.printed_warnings():
-        model = load_table(model_dir)
+        reading = {name: options[name] for name in ("sep", "decimal", "encoding", "sheet")}
+        model = load_table(model_dir).set_params(**_shared.given_options(reading))
         batch = model._batch(data)
         name = job.list_name(model_dir, batch)
         review = job.kept_review(model, batch, folder, name=name, label=options["label"])

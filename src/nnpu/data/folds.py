@@ -1,12 +1,13 @@
 """Folds that keep the share of labelled rows, and rows that belong together, together.
 
 `row_keys` gives a row 64 bits that are the same in every process, so that equal rows can share a
-fold and rows of a fit are known again later.
+fold and rows of a fit are known again later; `Overlap` needs a sample of their keys alone.
 """
 
 from __future__ import annotations
 
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
+    "Overlap",
     "PUStratifiedKFold",
     "equal_rows",
+    "key_sample",
     "row_keys",
 ]
 
@@ -166,7 +169,7 @@ def row_keys(x: Any) -> NDArray[np.uint64]:
     ----------
     x : ndarray or sparse matrix of shape (n, d)
         Numbers, taken as float32 up to 2^24 and as float64 beyond, where float32 does not even hold
-        integers. All NaN are equal.
+        integers. All NaN are equal. Or, of shape (n,), the paths of files, known by their content.
 
     Examples
     --------
@@ -174,6 +177,9 @@ def row_keys(x: Any) -> NDArray[np.uint64]:
     >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
     (True, False)
     """
+    if not sp.issparse(x) and x.ndim == 1:
+        digests = b"".join(_file_digest(Path(path)) for path in x)
+        return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
     if sp.issparse(x):
         x = sp.csr_array(x, dtype=np.float64, copy=True)
         x.sum_duplicates()
@@ -192,6 +198,81 @@ def row_keys(x: Any) -> NDArray[np.uint64]:
         bits = (bits ^ (bits >> np.uint64(32))) * first
         keys += (bits ^ (bits >> np.uint64(29))) * second
     return keys
+
+
+def _file_digest(path: Path) -> bytes:
+    """Return 8 bytes for a file, by its size and where its content begins."""
+    with path.open("rb") as file:
+        start = file.read(_START)
+    return blake2b(start, digest_size=8, salt=path.stat().st_size.to_bytes(16, "little")).digest()
+
+
+_SAMPLE = 16_384
+_FEW, _MATTERS = 3, 0.05  # rows of the sample, and their share of a table
+_START = 1 << 16  # bytes of a file
+
+
+def key_sample(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the 16,384 smallest of the distinct keys: a random sample of the distinct rows."""
+    return np.unique(keys)[:_SAMPLE]
+
+
+class Overlap:
+    """Counts how many of some rows are those of which a sample of keys is kept.
+
+    Parameters
+    ----------
+    sample : ndarray of uint64
+        Of `key_sample`.
+    rows : int
+        How many rows it was made of.
+
+    Examples
+    --------
+    >>> x = np.arange(1000.0)[:, None]
+    >>> overlap = Overlap(key_sample(row_keys(x)), len(x))
+    >>> overlap.add(row_keys(x[:250])), overlap.add(row_keys(x[:250] + 2000))
+    (None, None)
+    >>> overlap.of_sample, overlap.of_rows
+    (0.25, 0.5)
+    """
+
+    def __init__(self, sample: NDArray[np.uint64], rows: int) -> None:
+        self._sample, self._rows = sample, rows
+        self._largest = np.iinfo(np.uint64).max if len(sample) < _SAMPLE else sample[-1]
+        self._seen = np.zeros(0, dtype=np.uint64)
+
+    def add(self, keys: NDArray[np.uint64]) -> None:
+        """Take the keys of some rows."""
+        small = keys[keys <= self._largest]  # as if they had been sampled in the same way
+        self._seen = np.union1d(self._seen, small)
+
+    @property
+    def of_sample(self) -> float:
+        """The share of the distinct rows of the sample that is among these rows."""
+        return self._found / max(len(self._sample), 1)
+
+    @property
+    def of_rows(self) -> float:
+        """The share of these distinct rows that the sample stands for."""
+        return self._found / max(len(self._seen), 1)
+
+    @property
+    def tells(self) -> bool:
+        """Whether most rows of the sample differ; if not, other tables have the same few."""
+        distinct = float(len(self._sample))
+        if distinct == _SAMPLE:
+            distinct = (_SAMPLE - 1) / (float(self._sample[-1]) / 2**64)
+        return distinct >= self._rows / 2
+
+    @property
+    def matters(self) -> bool:
+        """Whether more of these rows are repeated than chance and a slip would."""
+        return self.tells and self._found >= _FEW and self.of_rows >= _MATTERS
+
+    @property
+    def _found(self) -> int:
+        return int(np.isin(self._sample, self._seen, assume_unique=True).sum())
 
 
 def _single(column: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -63,6 +63,8 @@ def stored(model: TablePU) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     if (test := model.classifier_.scar_test_) is not None:
         table["labels"] = asdict(test)
     arrays = dict(model.columns_.arrays())
+    if model.fit_keys_ is not None:
+        arrays["fit_keys"] = model.fit_keys_.view(np.int64)
     if model.holdout_ is not None:
         arrays |= {"s": model.holdout_.s.astype(np.int8), "scores": model.holdout_.scores}
         if model.holdout_.fold is not None and model.row_keys_ is not None:
@@ -163,6 +165,8 @@ def _table_model(
     together = table.get("kept_together", model.groups)  # folders of 0.2 have the parameter alone
     model.groups_ = together if isinstance(together, str) else None
     model.leaks_ = [str(name) for name in table.get("leaks", ())]
+    # Folders of older versions have none.
+    model.fit_keys_ = _keys(arrays["fit_keys"]) if "fit_keys" in arrays else None
     model.row_keys_ = None
     model.holdout_ = None
     explained = table.get("explained")  # folders of older versions have none
@@ -178,7 +182,7 @@ def _table_model(
                 fold=arrays.get("fold"),
             )
             if "row_keys" in arrays and len(arrays["row_keys"]) == found.rows:
-                model.row_keys_ = np.ascontiguousarray(arrays["row_keys"], np.int64).view(np.uint64)
+                model.row_keys_ = _keys(arrays["row_keys"])
             if (answers := table.get("answers")) is not None:
                 cut = unlabelled_cut(classifier, model.labelled_share_)
                 found = audited_from_json(found, answers, cut, model.label_bias)
@@ -188,6 +192,11 @@ def _table_model(
         except ParameterError as error:
             raise InputError(str(error)) from error
     return model
+
+
+def _keys(kept: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return keys that a folder keeps as numbers of a type that all its readers have."""
+    return np.ascontiguousarray(kept, np.int64).view(np.uint64)
 
 
 def _label_test(plain: Any) -> ScarTest:

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from nnpu.data.folds import row_keys
+from nnpu.data.folds import Overlap, key_sample, row_keys
 from nnpu.data.streams import Batch, prefetched, stream_rows
 from nnpu.estimators.base import NotebookBox, refuse_search_over_prior
 from nnpu.estimators.evaluation import evaluate, labelled_share, share_here, unlabelled_cut
@@ -281,6 +281,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         self._adopt(self.classifier_)
         self.labelled_share_ = labelled_share(self.classifier_, codes[fitted])
         self.holdout_: Evaluation | None = None
+        self.fit_keys_: NDArray[np.uint64] | None = key_sample(row_keys(features[fitted]))
         self.row_keys_: NDArray[np.uint64] | None = None
         self.explained_ = Explained()
         if in_folds:
@@ -627,7 +628,8 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         watch, scores, cells, names, files = self.drift_watch(), [], [], [], []
         kept: Examples | None = None
         batches: list[Batch] = []
-        for batch, part in self.scored(table, watch, labelled=True):
+        overlap = self.overlap()
+        for batch, part in self.scored(table, watch, labelled=True, overlap=overlap):
             scores.append(part)
             cells.append(label_cells(batch, s))
             names.append(row_names(batch, self.columns_))
@@ -637,6 +639,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
                 batches.append(batch)
             files += list(self.columns_.files(batch)) if self.columns_.has_images else []
         codes = read_labels(cells, s, source_name(table), self._known_label()).codes
+        self._warn_of_seen_rows(overlap)
         rows = np.concatenate(scores), np.concatenate(names), files or None
         classifier, note = share_here(
             *(self.classifier_, codes, rows[0], prior),
@@ -704,7 +707,10 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         self._check_array(table)
         check_order(table, s)
         table = table if is_path(table) and isinstance(s, str) else self._rows(table)
-        parts = [(part, label_cells(b, s)) for b, part in self.scored(table, labelled=True)]
+        overlap = self.overlap()
+        scored = self.scored(table, labelled=True, overlap=overlap)
+        parts = [(part, label_cells(batch, s)) for batch, part in scored]
+        self._warn_of_seen_rows(overlap)
         cells = [cells for _, cells in parts]
         codes = read_labels(cells, s, source_name(table), self._known_label()).codes
         return np.concatenate([part for part, _ in parts]), codes
@@ -858,7 +864,12 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         return save(self.classifier_, folder, table=table, arrays=arrays, notes=notes)
 
     def scored(
-        self, table: Any, watch: DriftWatch | None = None, *, labelled: bool = False
+        self,
+        table: Any,
+        watch: DriftWatch | None = None,
+        *,
+        labelled: bool = False,
+        overlap: Overlap | None = None,
     ) -> Iterator[tuple[Batch, NDArray[np.float32]]]:
         """Yield the rows of a table with their scores; a file is read a batch at a time.
 
@@ -873,6 +884,8 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             Compares the rows with those of the training.
         labelled : bool, default=False
             Whether the labels are known though the table may not have the label column.
+        overlap : Overlap, optional
+            Counts which of the rows are rows of the fit.
         """
         check_is_fitted(self)
         if is_mixed(table):
@@ -886,6 +899,8 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             scores = self._scores(features, labelled or self.label_ in batch.columns)
             if watch is not None:
                 watch.add_scores(scores)
+            if overlap is not None and batch.n_rows:
+                overlap.add(row_keys(features))
             yield batch, scores
         if rows == 0 and is_path(table):
             raise InputError(f"{source_name(table)} has no rows.")
@@ -899,6 +914,24 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         rows = found.scores, found.s == 1
         cut = float(self.classifier_.threshold_)
         return DriftWatch(UsualScores.of(*rows, cut, self.sampling))
+
+    def overlap(self) -> Overlap | None:
+        """Return what counts the rows that the model was fitted to; None if it does not know."""
+        if self.fit_keys_ is None:
+            return None
+        return Overlap(self.fit_keys_, self.n_labelled_ + self.n_unlabelled_)
+
+    def _warn_of_seen_rows(self, overlap: Overlap | None) -> None:
+        """Warn if rows that judge the model have scores of a model that was fitted to them."""
+        if overlap is None or self.row_keys_ is not None:  # then each has its score out of fold
+            return
+        if overlap.matters:
+            warnings.warn(
+                f"About {overlap.of_rows:.0%} of these rows are rows of the fit, which the model "
+                "has seen: the figures may flatter it. Use rows that it has not seen.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def flags(
         self, scores: NDArray[np.float32], codes: NDArray[np.int8] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nnpu.data.folds import Overlap
     from nnpu.data.streams import Batch
     from nnpu.estimators.evaluation import Evaluation
     from nnpu.report.html import Page
@@ -65,6 +67,7 @@ __all__ = [
 _FOLDS = 3  # in which rows of the fit are scored again: each costs a fit
 _ROWS, _ROWS_OF_LIST = 100, 30  # to draw, unless somebody says how many
 _LONGEST_CELL = 20_000  # characters
+_MOST, _HALF = 0.95, 0.5  # of the rows of the fit, and of a table: then it is that of the fit
 _FINE = 0.02  # a prior that is known this well changes few decisions
 _PU = {"precision": "pu_precision", "recall": "pu_recall", "accuracy": "pu_accuracy"}
 
@@ -298,13 +301,37 @@ def list_review(model: TablePU, table: Any, *, label: Any = None, name: str = ""
 def list_name(model_dir: Path, batch: Batch) -> str:
     """Return a short name of a model and a table, which their review carries.
 
-    The table is known by its size, its columns and its first and last rows.
+    The table is known by all of its cells, in their order: answers go by the number of the row.
     """
     seen = hashlib.sha256(str(batch.n_rows).encode())
     for column, cells in sorted(batch.columns.items()):
-        for part in (cells.slice(0, 100), cells.slice(max(len(cells) - 100, 0))):
-            seen.update(repr((column, part.to_pylist())).encode(errors="backslashreplace"))
+        seen.update(repr((column, _digest(cells))).encode(errors="backslashreplace"))
+    for name, matrix in sorted(batch.matrices.items()):
+        csr = sparse.csr_array(matrix) if sparse.issparse(matrix) else None
+        parts = [matrix] if csr is None else [csr.indptr, csr.indices, csr.data]
+        digests = [hashlib.sha256(np.asarray(part).tobytes()).hexdigest() for part in parts]
+        seen.update(repr((name, digests)).encode())
     return f"{model_name(model_dir)}|{seen.hexdigest()[:12]}"
+
+
+def _digest(cells: Any) -> str:
+    """Return a digest of the cells of a column, whatever they lie in."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        text = cells.cast(pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # nested ones, bytes that are no text
+        return hashlib.sha256(repr(cells.to_pylist()).encode(errors="replace")).hexdigest()
+    lengths = pc.fill_null(pc.binary_length(text), -1).cast(pa.int64())
+    seen = hashlib.sha256(lengths.to_numpy(zero_copy_only=False).tobytes())
+    for part in getattr(text, "chunks", [text]):
+        there = part.drop_null()
+        _, offsets, data = there.buffers()
+        if len(there) and data is not None:
+            ends = np.frombuffer(offsets, np.int64)[[there.offset, there.offset + len(there)]]
+            seen.update(data[int(ends[0]) : int(ends[1])])
+    return seen.hexdigest()
 
 
 def kept_review(
@@ -649,6 +676,10 @@ def _with_answers(model: TablePU, table: TableReview) -> Evaluation | None:
         same = np.array_equal(found.s == 1, review.known == 1)
     if not same:
         return None
+    positive = np.asarray(model.classifier_.calibration_(found.scores), dtype=np.float64)
+    judged = unlabelled_probability(positive, model.labelled_share_)[table.rows]
+    if not np.allclose(judged, review.probability, atol=1e-4):
+        return None
     known = review.known_rows()
     known = known._replace(rows=table.rows[known.rows])
     cut = unlabelled_cut(model.classifier_, model.labelled_share_)
@@ -688,22 +719,35 @@ def _scored(
     if label is not None:
         cells, word = label_cells(batch, label), model._known_label()
         codes = read_label_cells(cells, label, batch.source, word).codes
-    scored = model.scored(batch, labelled=label is not None)
+    overlap = model.overlap()
+    scored = model.scored(batch, labelled=label is not None, overlap=overlap)
     scores = np.concatenate([part for _, part in scored])
-    if label is not None and model.row_keys_ is None and _is_of_fit(model, codes):
+    known = label is not None
+    if known and model.row_keys_ is not None:  # rows of the fit have scores out of fold
+        return batch, codes, scores, notes, label
+    if known and _is_of_fit(model, codes, overlap):
         scores = _out_of_fold(model, batch, codes)
         notes.append(f"The model was fitted to these rows: they are scored in {_FOLDS} folds.")
-    elif label is None and batch.n_rows == sum(_counts_of_fit(model)):
-        notes.append(
-            "If the model was fitted to these rows, give their labels: rows of the fit must be "
-            "scored out of fold."
+    elif overlap is not None and overlap.matters:
+        hint = "Review rows that it has not seen" if known else "Give the labels"
+        warnings.warn(
+            f"About {overlap.of_rows:.0%} of these rows are rows of the fit, which the model has "
+            f"seen: the answers may flatter it. {hint}.",
+            UserWarning,
+            stacklevel=4,
         )
     return batch, codes, scores, notes, label
 
 
-def _is_of_fit(model: TablePU, codes: NDArray[np.int8]) -> bool:
-    """Return whether the table has the counts of the one that the model was fitted to."""
-    return (int((codes == 1).sum()), int((codes == 0).sum())) == _counts_of_fit(model)
+def _is_of_fit(model: TablePU, codes: NDArray[np.int8], overlap: Overlap | None) -> bool:
+    """Return whether a table is that of the fit, some rows added or taken away."""
+    counts = int((codes == 1).sum()), int((codes == 0).sum())
+    same_counts = counts == _counts_of_fit(model)
+    if overlap is None:  # a folder of an older version
+        return same_counts
+    if not overlap.tells:
+        return same_counts and overlap.of_sample == 1
+    return overlap.of_sample >= _MOST and overlap.of_rows >= _HALF
 
 
 def _out_of_fold(model: TablePU, batch: Batch, codes: NDArray[np.int8]) -> NDArray[np.float32]:
