@@ -52,7 +52,7 @@ def clear(axis: Any) -> None:
 
 def pu_data(colours: Colours) -> Any:
     """A hundred rows twice: as they are, and as the table shows them."""
-    figure, axes = plt.subplots(1, 2, figsize=(5, 3.3))
+    figure, axes = plt.subplots(1, 2, figsize=(5, 3.5))
     rng = np.random.default_rng(2)
     order = rng.permutation(100)
     labelled, hidden = order[:12], order[12:30]
@@ -64,11 +64,20 @@ def pu_data(colours: Colours) -> Any:
             axis.scatter(x[hidden], y[hidden], s=56, color=colours.hidden)
             axis.scatter(x[hidden], y[hidden], s=56, facecolors="none", edgecolors=colours.positive)
         axis.scatter(x[labelled], y[labelled], s=60, color=colours.positive)
+        rows = [(colours.positive, colours.positive, "12 labelled")]
+        if known:
+            rows += [("none", colours.quiet, "88 unlabelled")]
+        else:
+            rows += [(colours.hidden, colours.positive, "18 hidden positives")]
+            rows += [("none", colours.quiet, "70 negatives")]
+        for place, (inside, edge, words) in enumerate(rows):
+            height = 10.6 + 1.3 * place
+            axis.scatter(0, height, s=56, color=inside, edgecolors=edge)
+            axis.text(0.8, height, words, fontsize=11, va="center")
+        axis.set_ylim(14, -0.8)
         axis.set_title(title, fontsize=12)
         axis.set_aspect("equal")
         clear(axis)
-    axes[0].set_xlabel("12 labelled, 18 hidden\npositives, 70 negatives", fontsize=11)
-    axes[1].set_xlabel("12 labelled,\n88 unlabelled", fontsize=11)
     return figure
 
 
@@ -78,8 +87,8 @@ def ranges(colours: Colours) -> Any:
     labelled = norm.pdf(x, 1.9, 0.8)
     unlabelled = 0.85 * norm.pdf(x, -0.5, 1.1) + 0.15 * labelled
     worlds = {
-        "Labels at random:\n15 % hidden positives": 0.15 * labelled,
-        "Clear cases labelled first:\n35 % hidden positives": 0.35 * norm.pdf(x, 0.45, 1.0),
+        "Labels at random:\n15 % hidden (filled)": 0.15 * labelled,
+        "Clear cases labelled first:\n35 % hidden (filled)": 0.35 * norm.pdf(x, 0.45, 1.0),
     }
     figure, axes = plt.subplots(1, 2, figsize=(5, 2.9), sharey=True)
     for axis, (title, hidden) in zip(axes, worlds.items(), strict=True):
@@ -94,7 +103,7 @@ def ranges(colours: Colours) -> Any:
     axes[0].text(0.45, 0.28, "unlabelled", color=colours.ink, fontsize=11)
     axes[0].text(4.1, 0.165, "labelled", color=colours.positive, fontsize=11, ha="right")
     figure.text(
-        0.5, -0.05, "Both give this very table. So the answer is a range.", ha="center", fontsize=12
+        0.5, -0.15, "Both give the same table,\nso the answer is a range.", ha="center", fontsize=12
     )
     return figure
 
@@ -161,8 +170,8 @@ def hidden(colours: Colours) -> Any:
         (10, "any other row", colours.quiet),
     ):
         axis.text(99, height, words, color=colour, fontsize=11.5, ha="right")
-    axis.set_xlabel("first … % of the list", fontsize=11.5)
-    axis.set_ylabel("% of them in it", fontsize=11.5)
+    axis.set_xlabel("part of the list, from its top (%)", fontsize=11.5)
+    axis.set_ylabel("found there, of all (%)", fontsize=11.5)
     axis.set_xlim(0, 100)
     axis.set_ylim(0, 101)
     for side in ("top", "right"):

@@ -78,7 +78,7 @@ def kl_round(
 
     A row of P has the gradient −(π/n_p)(1 − φ) and the curvature (π/n_p) φ(1 − φ). A row of the
     population has the gradient φ(1 − φ)/n; its exact curvature, φ(1 − φ)(1 − 2φ)/n, changes sign,
-    so that φ(1 − φ)/n, a bound of it, takes its place. In one sample a row of P is also a row of
+    so φ(1 − φ)/n, a bound of it, takes its place. In one sample a row of P is also a row of
     the population. All is multiplied by the number of rows, as in `PUObjective`.
 
     Parameters
@@ -199,11 +199,11 @@ class PUObjective:
     - a leaf's value −Σg/Σh lies in [−1, 1]: it says how far its rows agree, weighed by how far
       from decided they are;
     - a round lowers its objective: |ℓ″| ≤ |ℓ′| gives ℓ(z + t) ≤ ℓ(z) + ℓ′(z) t + |ℓ′(z)|
-      (eᵗ − 1 − t) for t ≥ 0 and likewise for t < 0, so that a leaf with sums G and H, moved by
+      (eᵗ − 1 − t) for t ≥ 0 and likewise for t < 0, so a leaf with sums G and H, moved by
       −η G/H, changes it by at most −η G²/H · (1 − η e^η / 2), which is negative for step sizes
       η ≤ 0.85.
 
-    Gradient and curvature are both multiplied by n, so that LightGBM's
+    Gradient and curvature are both multiplied by n, so LightGBM's
     ``min_sum_hessian_in_leaf`` and ``lambda_l2`` mean what they mean elsewhere.
 
     References

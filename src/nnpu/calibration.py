@@ -90,7 +90,7 @@ def fit_calibration(
 
     Minimises the unbiased PU risk with the logistic loss, Eq. (2), over z = slope · score +
     intercept: −π mean_P z + mean_Q ln(1 + exp z), Q being the population sample. The loss is
-    linear-odd, so that this is convex, and its minimiser matches what Platt's method would find
+    linear-odd, so this is convex, and its minimiser matches what Platt's method would find
     with true labels. The slope is never negative: scores that mislead give the prior to every row.
 
     Parameters
@@ -359,7 +359,7 @@ def threshold_for(
     """Return the cut that reaches a wanted precision or a wanted recall.
 
     For a recall: the highest cut that reaches it. For a precision: the lowest cut at which the
-    estimated precision reaches it, so that recall is as large as it can be. The interval is that
+    estimated precision reaches it, so recall is as large as it can be. The interval is that
     of the metric at this cut; the cut was chosen on the same rows, so check a close decision on
     others.
 

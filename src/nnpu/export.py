@@ -266,7 +266,7 @@ def _features(graph: _Graph, x: str, classifier: LinearPU) -> str:
 def _trees(
     graph: _Graph, x: str, forest: Forest, categories: Sequence[int] = (), n_features: int = 0
 ) -> str:
-    """The sum of the leaves that a row ends in; `x` is float64, so that thresholds stay exact.
+    """The sum of the leaves that a row ends in; `x` is float64, so thresholds stay exact.
 
     Codes are counted from 1 here: ONNX's reference evaluator ends a set at a 0.
     """

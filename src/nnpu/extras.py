@@ -1,7 +1,7 @@
 """Packages and names that are imported when they are needed.
 
 Optional packages are asked for in one line that names the extra; public names of a package are
-imported on first use, so that ``import nnpu`` stays quick.
+imported on first use, so ``import nnpu`` stays quick.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
-    # The body makes the file, so that its permissions are those of any new file and an absent one
+    # The body makes the file, so its permissions are those of any new file and an absent one
     # means "nothing".
     temporary = temporary_beside(target)
     try:

@@ -116,13 +116,13 @@ class KnownShare(NamedTuple):
     Attributes
     ----------
     value, low, high : float
-        The estimate under random labels with its interval; all equal if the share was given.
+        The estimate under random labels with its range; all equal if the share was given.
     bound : float
         The largest share that random labels allow.
     least, most : float
         Hard limits that the user gave.
     audited : bool
-        Whether a review gave the interval: it then holds however labels were given.
+        Whether a review gave the range: it then holds however labels were given.
     """
 
     value: float
@@ -260,7 +260,7 @@ class HiddenPositives:
     def top(self, n: int) -> Estimate:
         """Return the share of positives among the `n` unlabelled rows that rank highest.
 
-        It speaks of particular rows: the interval covers how many of them happen to be positive.
+        It speaks of particular rows: the range covers how many of them happen to be positive.
 
         Parameters
         ----------
@@ -586,7 +586,7 @@ def hidden_share(known: KnownShare, law: LabelLaw = TYPICAL) -> tuple[Estimate, 
 def _normals() -> NDArray[np.float64]:
     """Draw what decides the likeness and the share, (2, draws), the same for all rows.
 
-    The shares are quantiles in a random order, so that their ranges have no error of their own.
+    The shares are quantiles in a random order, so their ranges have no error of their own.
     """
     rng = np.random.default_rng([0, 1])
     likeness = rng.standard_normal(_DRAWS)
@@ -640,7 +640,7 @@ def _typical(
     rng: np.random.Generator,
 ) -> _Curves:
     share = _typical_shares(random.share, known, normal[1], law)
-    # λ given the share, so that whoever knows the share gets the narrower ranges of both.
+    # λ given the share, so whoever knows the share gets the narrower ranges of both.
     own = np.sqrt(1 - law.correlation**2) * normal[0]
     likeness = law.likeness + law.likeness_sd * (law.correlation * _unusual(share, law) + own)
     likeness = np.clip(likeness, 0, 1)
@@ -716,7 +716,7 @@ def _bounded(random: _Curves, known: KnownShare, g: float) -> tuple[_Curves, ...
     With a share a of the labelled rows above a cut, that of the hidden ones is at least
     max(a/g, 1 − g(1 − a)) and at most min(g a, 1 − (1 − a)/g); both are reached, by one density
     for all cuts each. The share of positives moves by at most g, either way. A large share allows
-    less extreme recalls, so that each end of one goes with each end of the other.
+    less extreme recalls, so each end of one goes with each end of the other.
     """
     a = random.recall
     recalls = np.maximum(a / g, 1 - g * (1 - a)), np.minimum(g * a, 1 - (1 - a) / g)

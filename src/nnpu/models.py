@@ -214,7 +214,7 @@ class Standardise(nn.Module):
     """x ↦ (x − mean) / scale per feature, cut off at ±`limit`; the statistics are stored.
 
     The cut keeps a feature that is nearly always the same, such as a pixel in the corner, from
-    dominating where it is not. A sparse batch is scaled but not centred, so that it stays sparse.
+    dominating where it is not. A sparse batch is scaled but not centred, so it stays sparse.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ class FastDropout(nn.Module):
 class TabularNet(nn.Module):
     """The default network: standardised features, a linear path, and a small MLP beside it.
 
-    The MLP's last layer starts at zero, so that training begins with the linear model and bends
+    The MLP's last layer starts at zero, so training begins with the linear model and bends
     it only where that lowers the risk.
 
     Parameters

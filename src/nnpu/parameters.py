@@ -1,6 +1,6 @@
 """Checks of parameters: what was expected, what came, in scikit-learn's wording.
 
-Every public entry checks its parameters here before it does any work, so that one mistake
+Every public entry checks its parameters here before it does any work, so one mistake
 gives one message wherever it is made.
 """
 

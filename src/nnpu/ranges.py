@@ -1,4 +1,4 @@
-"""A number with its 90 % interval, and how such an interval is made."""
+"""A number with its 90 % range, and how such a range is made."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Z90 = 1.6448536269514722
 
 
 class Estimate(NamedTuple):
-    """A number with its 90 % interval.
+    """A number with its 90 % range.
 
     Attributes
     ----------
     value : float
         The estimate; NaN for what has none, such as a precision where no row is flagged.
     low, high : float
-        The ends of the interval.
+        The ends of the range.
 
     Examples
     --------

@@ -302,7 +302,7 @@ class KLRisk(Risk):
     With densities p_P of the positives and p of the population, the risk of φ = σ(g) is
     ∫ −π p_P log φ + p φ. At every x its derivative by φ, p − π p_P / φ, vanishes where
     φ = π p_P / p, the posterior; and up to a constant the risk is the generalised Kullback-Leibler
-    divergence from π p_P to φ p. Both parts are non-negative, so that there is nothing to clamp.
+    divergence from π p_P to φ p. Both parts are non-negative, so there is nothing to clamp.
     Yet φ = 1 on the rows of P and 0 on those of U has the risk 0: a flexible model memorises, and
     must be stopped by the risk of held-out rows. Calibrate its scores, or choose the cut by such
     rows: alone it tends to cut too low.

@@ -112,7 +112,7 @@ def _place(folder: str | os.PathLike[str]) -> Path:
 def replace(new: Path, target: Path) -> None:
     """Put a folder that was written for it at `target`, in the place of the model there, if any.
 
-    A folder cannot be renamed over a full one, so that the old one steps aside first. A process
+    A folder cannot be renamed over a full one, so the old one steps aside first. A process
     killed in between leaves no folder of that name, and `find` finds the old one. Where another
     process writes the same folder at the same moment, the last one wins.
 

@@ -143,8 +143,8 @@ def test_an_estimated_prior_brings_its_curve_and_both_ends_of_its_interval(tmp_p
         f"as chosen: {prior['value']:.3f}",
         f"20 % lower: {0.8 * prior['value']:.3f}",
         f"20 % higher: {1.2 * prior['value']:.3f}",
-        f"low end of its interval: {prior['low']:.3f}",
-        f"high end of its interval: {prior['high']:.3f}",
+        f"low end of its range: {prior['low']:.3f}",
+        f"high end of its range: {prior['high']:.3f}",
     ):
         assert words in text
     assert prior["message"] in text
@@ -154,7 +154,7 @@ def test_an_estimated_prior_brings_its_curve_and_both_ends_of_its_interval(tmp_p
     main(["evaluate", str(out), data, "--label", "s", "--report", str(page)])
     text = page.read_text()  # the model folder has kept the interval
     assert prior["message"] in text
-    assert f"low end of its interval: {prior['low']:.3f}" in text
+    assert f"low end of its range: {prior['low']:.3f}" in text
 
 
 def test_a_prior_that_would_be_impossible_is_said_to_be_moved(tmp_path, capsys):

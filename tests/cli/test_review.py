@@ -290,6 +290,31 @@ def test_a_review_down_the_list_is_kept_in_a_folder(fitted, tmp_path, capsys):
     assert not (tmp_path / "x").exists()
 
 
+def test_rows_answered_elsewhere_are_not_asked_again_in_a_folder(fitted, tmp_path, capsys):
+    folder, truth, labelled = fitted
+    kept, sheet, asked = tmp_path / "r", tmp_path / "a.csv", tmp_path / "b.csv"
+    review(folder, "--rows", 40, "--out", sheet)
+    fill(sheet, truth)
+    known = {row["id"] for row in rows_of(sheet)}
+    review(folder, "--folder", kept, "--known", sheet, "--next", N, "--out", asked)
+    rest = {row["id"] for row in rows_of(asked)}
+    assert rest == set(truth) - labelled - known  # every row that is left, and no other
+    capsys.readouterr()
+    review(folder, "--folder", kept, "--answers", answered(asked, truth), "--json")
+    said = json.loads(capsys.readouterr().out)
+    assert (said["size"], said["found"]) == (len(rest), sum(truth[name] for name in rest))
+    for arguments, words in [
+        (("--folder", kept, "--known", sheet, "--status"), "--known goes with the first command"),
+        (("--folder", kept, "--answers", sheet), "read it without --folder"),
+        (("--answers", asked), "write them into the label column"),
+        (("--top", 50, "--answers", sheet), "drawn without --top is read without it"),
+    ]:
+        with pytest.raises(SystemExit) as stopped:
+            review(folder, *arguments)
+        assert stopped.value.code == 2
+        assert words in capsys.readouterr().err
+
+
 def test_two_people_and_rows_that_wait(fitted, tmp_path, capsys):
     folder, truth, _ = fitted
     kept, sheet, again = tmp_path / "r", tmp_path / "a.csv", tmp_path / "b.csv"

@@ -228,9 +228,9 @@ def test_a_table_is_reviewed_by_its_own_row_numbers(words, tmp_path):
 def test_what_cannot_be_is_refused(tmp_path):
     review = ListReview([1.0, 2.0, 3.0], known=[1, np.nan, np.nan])
     for rows, answers, words in [
-        ([0], [1], "without a label"),
-        ([5], [1], "without a label"),
-        ([1.5], [1], "without a label"),
+        ([0], [1], "neither labelled nor known"),
+        ([5], [1], "neither labelled nor known"),
+        ([1.5], [1], "neither labelled nor known"),
         ([1, 2], [1], "an answer is needed"),
         ([1], [2], "must be 1"),
     ]:

@@ -1,6 +1,6 @@
 """Contests: every contender in turn, some rounds, the best of each; times as ratios to one of them.
 
-A time alone says little: it is the machine's. In turn, so that a busy moment harms all alike.
+A time alone says little: it is the machine's. In turn, so a busy moment harms all alike.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def convert(
 ) -> None:
     """Write the features as a float32 .npy file and the labels as an int8 one.
 
-    The rows are written block by block, so that memory does not grow with the file, and a full
+    The rows are written block by block, so memory does not grow with the file, and a full
     disk is an error rather than a crash (as it is when a memory map is written). Both files are
     complete or absent.
 

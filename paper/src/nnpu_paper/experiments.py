@@ -175,7 +175,7 @@ FIGURE_3 = tuple(
 
 #: What is different, by the setting's name, where a setting is too large for a CPU: the same net,
 #: losses, optimiser and ℓ2 on a fraction of the data, with a greater step. U is drawn from all
-#: training data as P is, so that few rows are in both.
+#: training data as P is, so few rows are in both.
 REDUCED: dict[str, dict[str, Any]] = {
     "cifar10": {
         "name": "cifar10-reduced",

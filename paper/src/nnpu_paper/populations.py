@@ -93,7 +93,7 @@ def loss_values(loss: str, margins: NDArray[np.floating]) -> Array:
 class DiscretePopulation:
     """A finite set of scores with a probability each in either class.
 
-    A sample is drawn as the multinomial counts of its scores, so that the cost of a draw does not
+    A sample is drawn as the multinomial counts of its scores, so the cost of a draw does not
     grow with the size of the sample.
 
     Parameters
@@ -219,7 +219,7 @@ def discretised_gaussian(
     name, mean_p, mean_n, scale
         As in `GaussianPopulation`.
     clip : float
-        Scores beyond are moved there, so that |g| ≤ clip.
+        Scores beyond are moved there, so |g| ≤ clip.
     atoms : int, default=41
         Points of the grid.
 

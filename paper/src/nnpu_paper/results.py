@@ -66,7 +66,7 @@ class OutputFolder:
 
     What was written is recorded, name and SHA-256, in a hidden file of the command's own. A file
     that is not in the record, or was changed since, is somebody's: the command refuses before any
-    work. New files are recorded before they take their places, so that a kill at any moment leaves
+    work. New files are recorded before they take their places, so a kill at any moment leaves
     none that the next call does not know.
 
     Parameters

@@ -378,7 +378,7 @@ def beta_rows(steps: int = 60) -> list[Row]:
 
 
 def non_symmetric_rows(draws: int, rng: np.random.Generator) -> list[Row]:
-    """Scores of P 0 or 10, so that with the squared loss both of its risks are large at once.
+    """Scores of P 0 or 10, so with the squared loss both of its risks are large at once.
 
     There r < 0 comes with a positive part that is too large already, and R̂_pu was nearer to R.
     """

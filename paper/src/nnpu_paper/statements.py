@@ -247,7 +247,7 @@ def _surplus(rows: Rows, allowed: str) -> tuple[bool, str]:
     held, figures = _means(rows, "shortfall", "surplus_error", allowed)
     ratios = [row["reduction"] / row["bound"] for row in rows if row["bound"] > 0]
     if not ratios:
-        return False, f"{figures}; r < -beta never occurred, so that nothing was tested"
+        return False, f"{figures}; r < -beta never occurred, so nothing was tested"
     return held, (
         f"{figures.split(';')[0]}; where the bound is positive ({len(ratios)} points) the "
         f"reduction is at least {min(ratios):.1f} times as large"

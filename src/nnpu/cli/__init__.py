@@ -1,6 +1,6 @@
 """The command line: arguments in, one call, messages out.
 
-Only click is imported here; a command's module is loaded when the command is run, so that
+Only click is imported here; a command's module is loaded when the command is run, so
 ``nnpu --help`` is instant.
 """
 

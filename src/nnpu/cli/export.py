@@ -26,10 +26,10 @@ __all__ = ["export"]
 def export(model_dir: Path, out: Path, as_json: bool) -> None:
     """Write the model in MODEL_DIR as an ONNX graph, which runs without nnpu.
 
-    For the default ensemble, linear models, trees and networks, unless the ensemble was fitted to
-    words. The graph takes the features and gives score, probability and prediction; it is written
-    if its scores are the model's. How columns become features (dates, levels, spellings) stays in
-    Python: TablePU.transform. The plan is in the metadata, under nnpu.columns.
+    Works for the default ensemble (without text), linear models, trees and networks. The graph
+    takes the features and gives score, probability and prediction; it is written only if it gives
+    the model's scores. Columns become features (dates, levels, spellings) in Python:
+    TablePU.transform. The metadata say how, under nnpu.columns.
     """
     if out.suffix.lower() != ".onnx":
         raise InputError(f"{out}: a graph is written as .onnx; change --out.")

@@ -48,7 +48,8 @@ __all__ = ["predict"]
 @click.option(
     "--at",
     metavar="CUT",
-    help="Cut at: prior, accuracy, precision=0.5, recall=0.8 or cost=5 (a miss costs 5 alarms).",
+    help="Where to cut: prior, accuracy, precision=0.5, recall=0.8, or cost=5 (a missed positive "
+    "costs as much as 5 false alarms).",
 )
 @click.option(
     "--keep", multiple=True, metavar="COLUMN", help="Column of DATA to write; repeatable."
@@ -80,12 +81,11 @@ def predict(
 ) -> None:
     """Score every row of DATA with the model in MODEL_DIR.
 
-    Writes one row per row of DATA, in the same order: the id column, or the number of the row if
-    there is none, then score, probability, prediction (1 or 0) and rank (1 is the likeliest
-    positive of the unlabelled rows).
-    With --top, the first rows of that list with their own cells: the next rows to check. CSV and
-    Parquet, a file or a folder of files, are streamed: memory does not grow with the data. Use -
-    to read CSV from standard input.
+    Writes one row per row of DATA, in the same order: its id (or its number), score, probability,
+    prediction (1 or 0) and rank (1 is the likeliest positive among the unlabelled rows). With
+    --top, writes the first rows of that list with their own cells: the rows to check next. CSV and
+    Parquet, a file or a folder of files, are streamed, so DATA may be larger than memory. Use - to
+    read CSV from standard input.
     """
     from nnpu.table import load_table, write_predictions
     from nnpu.table.predictions import check_out, cut_at, cut_at_probability, write_top

@@ -21,11 +21,17 @@ __all__ = ["review"]
 _PURPOSE = "Purpose: estimate, finding, learning, or a mixture such as finding=0.3+estimate=0.7."
 _ROWS = "Number of rows to draw.  [default: 100; 30 with --top]"
 _TOP = "Review the first N rows of the list alone: what share of them is positive?"
+_KNOWN = "Answered sheet of another review of these rows: they are not asked again; repeatable."
 _ASKED = "Question that the page asks about each row."
 _FOLDER = "Work down the list: keep rounds and answers in this folder."
-_NEXT = "With --folder: deal the next N rows and write them to --out."
-_UNTIL = "With --next: the cheapest order of looks for this certificate, such as recall=0.9."
-_RANDOM = "With --next: the share of random looks.  [default: 0.1]"
+_NEXT = "With --folder: write the next N rows to --out."
+_WAITING = "With --folder: write the rows without an answer again."
+_UNTIL = (
+    "With --next: stop once this share of the positives is found, such as recall=0.9; rows are "
+    "chosen to get there soonest."
+)
+_PORT = "With --serve: the port of the page.  [default: a free one]"
+_RANDOM = "With --folder: the share of rows drawn at random.  [default: 0.1]"
 _SERVE = (
     "With --folder: answer in a page on this machine, which learns from each answer. Needs the "
     "extra serve."
@@ -42,17 +48,15 @@ _KEPT = ResultFolder(files=("review.json", "review.safetensors", "looks.jsonl"))
 @click.option("--out", type=_WRITTEN, metavar="FILE", help="CSV file for the rows to check.")
 @click.option("--page", type=_WRITTEN, metavar="FILE", help="HTML page to answer in.")
 @click.option("--answers", type=_SHEET, multiple=True, help="Answered sheet; repeatable.")
-@click.option("--known", type=_SHEET, multiple=True, help="Answered sheet of an earlier model.")
+@click.option("--known", type=_SHEET, multiple=True, help=_KNOWN)
 @click.option("--second", type=_SHEET, metavar="FILE", help="Sheet of a second reviewer.")
 @click.option("--folder", type=_KEPT, metavar="R", help=_FOLDER)
 @click.option("--next", "n", type=click.IntRange(min=1), metavar="N", help=_NEXT)
-@click.option("--waiting", is_flag=True, help="With --folder: write dealt rows without an answer.")
+@click.option("--waiting", is_flag=True, help=_WAITING)
 @click.option("--status", is_flag=True, help="With --folder: show what is found and what is left.")
 @click.option("--serve", is_flag=True, help=_SERVE)
-@click.option("--port", type=click.IntRange(1, 65535), help="With --serve.  [default: a free one]")
-@click.option(
-    "--random", type=click.FloatRange(0, 1), help="Share of random looks.  [default: 0.1]"
-)
+@click.option("--port", type=click.IntRange(1, 65535), help=_PORT)
+@click.option("--random", type=click.FloatRange(0, 1), help=_RANDOM)
 @click.option("--until", metavar="recall=R", help=_UNTIL)
 @click.option("--by", default="", help="With --folder: who looks, if there are several people.")
 @click.option("--for", "purpose", default="estimate", show_default=True, help=_PURPOSE)
@@ -73,7 +77,7 @@ def review(model_dir: Path, data: Path, as_json: bool, **options: Any) -> None:
 
     With --out or --page, draw rows and write them; pass the sheets of earlier rounds as --answers.
     With --answers alone, estimate the share of positives, precision, recall and accuracy, with 90 %
-    ranges. With --folder, work down the list: --next deals rows, --answers takes answers,
+    ranges. With --folder, work down the list: --next writes rows, --answers takes answers,
     --status says how many are left and whether you may stop, and --serve does it all in a page.
     """
     if options["folder"] is not None:
@@ -142,12 +146,12 @@ def _down_the_list(
     by: str,
     **options: Any,
 ) -> None:
-    """Deal rows, take answers, say where the review stands."""
+    """Write rows, take answers, say where the review stands."""
     from nnpu.review.sheets import holds_answers, parse_recall, read_looks
     from nnpu.table import load_table
     from nnpu.table import table_review as job
 
-    unused = ("rows", "top", "page", "known", "second", "cost_fp", "cost_fn", "report")
+    unused = ("rows", "top", "page", "second", "cost_fp", "cost_fn", "report")
     for name in unused:
         if options[name]:
             raise InputError(f"--{name.replace('_', '-')} does not go with --folder.")
@@ -172,7 +176,8 @@ def _down_the_list(
         model = load_table(model_dir).set_params(**_shared.given_options(reading))
         batch = model._batch(data)
         name = job.list_name(model_dir, batch)
-        review = job.kept_review(model, batch, folder, name=name, label=options["label"])
+        start = {"label": options["label"], "known": options["known"]}
+        review = job.kept_review(model, batch, folder, name=name, **start)
     for path in answers:
         review.answer(*read_looks(path, name), by=by)
     if options["serve"]:

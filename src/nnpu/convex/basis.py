@@ -1,6 +1,6 @@
 """φ(x): features brought to one scale, then as they are, or as Gaussian or random Fourier features.
 
-Everything works on blocks of rows, so that neither a copy of the data nor all of φ is ever held.
+Everything works on blocks of rows, so neither a copy of the data nor all of φ is ever held.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Folds that keep the share of labelled rows, and rows that belong together, together.
 
-`row_keys` gives a row 64 bits that are the same in every process, so that equal rows can share a
+`row_keys` gives a row 64 bits that are the same in every process, so equal rows can share a
 fold and rows of a fit are known again later; `Overlap` needs a sample of their keys alone.
 """
 

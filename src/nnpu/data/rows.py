@@ -1,6 +1,6 @@
 """Rows of features as the training loop wants them: mini-batches of float32, taken by index.
 
-The whole table is never copied or made dense: `Rows.take` touches the rows it is asked for, so that
+The whole table is never copied or made dense: `Rows.take` touches the rows it is asked for, so
 the table may be larger than memory. Torch is imported when rows are taken.
 """
 

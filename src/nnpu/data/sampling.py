@@ -1,6 +1,6 @@
 """Draw PU data from a data set whose true labels are known.
 
-Samples are row numbers, not copies, so that ten samplings of a large set cost little memory.
+Samples are row numbers, not copies, so ten samplings of a large set cost little memory.
 A sampling is a pure function of (seed, index): the methods of an experiment that ask for
 sampling i all get the same one.
 """

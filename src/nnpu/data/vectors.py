@@ -35,7 +35,7 @@ _LARGEST = 1e100  # squares of larger numbers overflow
 def as_array(x: Any) -> Any:
     """Return a torch tensor as a NumPy array, without importing torch; anything else as it is.
 
-    NumPy has no bfloat16, so that half types become float32.
+    NumPy has no bfloat16, so half types become float32.
     """
     if not hasattr(x, "detach"):
         return x

@@ -284,7 +284,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         """Make `predict_proba` a posterior, by rows that the classifier was not fitted to.
 
         Slope and intercept are fitted to P and U under ``prior_``; see
-        `nnpu.calibration.fit_calibration`. ``threshold_`` stays, so that `predict` does too;
+        `nnpu.calibration.fit_calibration`. ``threshold_`` stays, so `predict` does too;
         ``choose_threshold(at="half")`` then cuts where the probability is one half.
 
         Parameters
@@ -387,7 +387,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     def score(self, X: Any, y: Any) -> float:
         """Return the PU accuracy under ``prior_`` from PU labels `y`: no true label is needed.
 
-        It estimates the share of right predictions in the population, so that model selection
+        It estimates the share of right predictions in the population, so model selection
         by ``GridSearchCV`` goes the right way. It can leave [0, 1]. With true labels at hand use
         ``sklearn.metrics.accuracy_score``.
         """

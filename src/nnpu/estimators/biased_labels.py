@@ -94,7 +94,7 @@ class BiasedLabelPU(BasePUClassifier):
         weighted by 1 / e, against all rows.
     propensity : "all", str, int or list of them, default="all"
         What e depends on: names or numbers of the columns that drive the labelling. "all": the
-        log-odds of f, so that clear cases are labelled more or less often; that needs a prior.
+        log-odds of f, so clear cases are labelled more or less often; that needs a prior.
     random_state : int, RandomState or None, default=None
         Decides the folds, the default trees and the rows that the prior is estimated from.
 
@@ -126,7 +126,7 @@ class BiasedLabelPU(BasePUClassifier):
 
     Examples
     --------
-    Old patients (column 1) are tested more often, so that more of them are known:
+    Old patients (column 1) are tested more often, so more of them are known:
 
     >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression

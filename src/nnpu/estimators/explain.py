@@ -1,7 +1,7 @@
 """Which columns matter, and why a row has its score: without a single negative.
 
 `importance` asks what the PU AUC loses when a column is shuffled. `contributions` divides the
-score of each row among the columns, so that they add up.
+score of each row among the columns, so they add up.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _auc_influence(
     """Return numbers whose mean over P, plus whose mean over U, is the PU AUC but for a constant.
 
     Each row of P has the share of U that it beats, and each row of U the share of P that beats it;
-    both means are A, the AUC of P against U, and A/2 is taken off each, so that the means add up to
+    both means are A, the AUC of P against U, and A/2 is taken off each, so the means add up to
     A and vary as it does (DeLong et al., 1988). The PU AUC is (A − π/2)/(1 − π)
     for two samples, and ((1 − b) A + …)/(1 − π) for one, b being the labelled share.
     """
@@ -208,7 +208,7 @@ def contributions(
     """Divide the score of each row among the columns.
 
     `BoostedPU`: along the path of each tree. A comparison adds the difference that it makes to the
-    mean of the background rows that get as far, so that the sum is the score, exactly. All others:
+    mean of the background rows that get as far, so the sum is the score, exactly. All others:
     Shapley values by sampled orders. The columns of a background row are replaced by those of the
     row in a random order and in its reverse; what each step changes is its column's. They add up
     exactly too; how the sum is divided has the noise of `n_orders` orders.

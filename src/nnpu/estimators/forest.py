@@ -525,7 +525,7 @@ _MOST_NODES = 1 << 24  # of a stored forest; a row passes fewer
 def stored_forest(arrays: Mapping[str, NDArray[Any]], n_features: int) -> Forest:
     """Return the forest of stored arrays, or raise `InputError` if they are not one.
 
-    Every node must be a root or the child of one node before it, so that a row passes each
+    Every node must be a root or the child of one node before it, so a row passes each
     tree in finitely many steps and reads nothing outside of the arrays.
     """
     types = TYPES | (CATEGORY_TYPES if "category" in arrays else {})

@@ -266,7 +266,7 @@ def _paths(x: Any) -> list[Path] | None:
 def _open_files(
     paths: list[Path], size: tuple[int, int] | None, fitted: ImageFormat | None, owner: str
 ) -> tuple[_FileRows, ImageFormat]:
-    """Look at the header of every file, so that a wrong one shows before any training."""
+    """Look at the header of every file, so a wrong one shows before any training."""
     if fitted is not None and size is not None:
         size = fitted.height, fitted.width
     first: tuple[str, tuple[int, int]] | None = None

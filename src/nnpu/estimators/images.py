@@ -187,7 +187,7 @@ def seconds_an_image(network: nn.Module, rows: Rows, batch_size: int) -> float:
 class Folds:
     """Which images a network learns from.
 
-    Equal images fall into the same fold, so that a positive that is also in U is not recognised.
+    Equal images fall into the same fold, so a positive that is also in U is not recognised.
     Fold 0 is held out of the networks that count. Of two networks for the prior each leaves out
     one half of U and a fifth of P.
     """
@@ -238,7 +238,7 @@ class HeldOut(NamedTuple):
 class _Targets(Objective):
     """The mean of y ℓ(g) + (1 − y) ℓ(−g) with soft labels y, weighted by |2y − 1|.
 
-    A label near one half says nothing, so that the surer images decide.
+    A label near one half says nothing, so the surer images decide.
     """
 
     def terms(self, scores: Tensor, s: Tensor, *, loss: Loss | None = None) -> Terms:
@@ -476,7 +476,7 @@ class ImagePU(BasePUClassifier):
         From scores to probabilities, by a tenth of the images that no network was fitted to; and
         the cut of `predict`: where as many unlabelled images are positive as the prior says, or
         where the probability is one half if the prior is an estimate: few images have such a
-        probability, so that a wrong estimate matters less. With a given prior, cut and probability
+        probability, so a wrong estimate matters less. With a given prior, cut and probability
         may disagree; ``choose_threshold(at="half")`` makes them agree.
     history_ : list of dict
         One row per epoch: ``stage`` (0 positives against unlabelled images and 1 nnPU on halves,

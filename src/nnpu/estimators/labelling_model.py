@@ -1,12 +1,12 @@
 """P(labelled | x) as a product: the chance f of a positive times the chance e of its label.
 
-Both are logistic here: f in splines of all columns, so that a class which bends is not taken for
+Both are logistic here: f in splines of all columns, so a class which bends is not taken for
 biased labels, e in the columns that drive the labelling or in the log-odds of f. The product has
 one likelihood, which is maximised over both at once: EM alone moves so slowly that it stays near
 its start. What is found is where EM around a better classifier begins.
 
 The likelihood has several maxima. The right one is easily found where positives are taken for
-many, so that labels must explain why so few are known; from there it is followed to smaller shares.
+many, so labels must explain why so few are known; from there it is followed to smaller shares.
 """
 
 from __future__ import annotations

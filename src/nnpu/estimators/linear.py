@@ -54,7 +54,7 @@ class LinearPU(BasePUClassifier):
 
     Minimises R̂_pu of Eq. (2) plus α/2 ‖w‖² over g(x) = w·φ(x) + b. With a loss that satisfies
     Eq. (5) this is −π mean_P g + mean_U ℓ(−g) + α/2 ‖w‖² and convex. Features are brought to
-    mean 0 and variance 1 inside, so that `alpha` and `gamma` mean the same on all data; sparse
+    mean 0 and variance 1 inside, so `alpha` and `gamma` mean the same on all data; sparse
     features are scaled but not centred, and never made dense.
 
     Parameters

@@ -1,7 +1,7 @@
 """What is in a model folder, and how it is written and loaded.
 
 Weights are in safetensors, the rest in JSON, with checksums over both; a folder appears complete or
-not at all. Nothing in it is executable and nothing is imported by name, so that loading a
+not at all. Nothing in it is executable and nothing is imported by name, so loading a
 stranger's folder runs no code of theirs. Checksums are compared before anything is parsed. The
 folder may be reached by a link; the files in it may not be links.
 """

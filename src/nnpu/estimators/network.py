@@ -430,7 +430,7 @@ def needs_argument(make: Callable[..., Any]) -> bool:
 
 
 def probe(module: nn.Module, rows: Rows, owner: str) -> None:
-    """Pass two rows through the module, so that a wrong shape shows before the training."""
+    """Pass two rows through the module, so a wrong shape shows before the training."""
     batch = rows.take(torch.arange(min(2, len(rows))))
     was_training = module.training
     try:

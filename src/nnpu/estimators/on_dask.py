@@ -1,6 +1,6 @@
 """Tables larger than a machine, on Dask: fitted by LightGBM's own workers, scored by partitions.
 
-Under the KL risk a row's gradient needs its own score and two counts of all rows, so that every
+Under the KL risk a row's gradient needs its own score and two counts of all rows, so every
 worker computes its part alone. Labels are counted, and rows for the prior drawn, in each
 partition; no worker holds more than its partitions. A cluster may lose workers: the training is
 repeated once with those that remain, or ends with one line.

@@ -49,7 +49,7 @@ def align(
 ) -> NDArray[np.float64]:
     """Return scores whose ranks were compared within folds, on one scale for all.
 
-    The models of two folds may differ in scale, so that their scores must not be mixed as they
+    The models of two folds may differ in scale, so their scores must not be mixed as they
     are. Each score gets the place that it has among the unlabelled rows of its fold, and the value
     at that place of `scale`.
 

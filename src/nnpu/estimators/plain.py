@@ -29,7 +29,7 @@ class PlainList:
     """How the list of a plain classifier differs from that of a PU classifier.
 
     The plain classifier takes every unlabelled row for a negative. It is fitted to the same rows in
-    the same folds, so that both lists are of rows that their models have not seen.
+    the same folds, so both lists are of rows that their models have not seen.
 
     Attributes
     ----------

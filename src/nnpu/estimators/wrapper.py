@@ -69,7 +69,7 @@ class PUWrapper(BasePUClassifier):
     rows (`sklearn.model_selection.cross_val_predict` gives out-of-fold ones).
 
     Where the corrected value reaches 1 (the ratio of densities is noisy there), scores go on
-    rising with σ, so that the order of rows is kept.
+    rising with σ, so the order of rows is kept.
 
     A wrapper cannot be saved as a model folder, which holds no code and no pickle.
 

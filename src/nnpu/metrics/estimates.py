@@ -141,7 +141,7 @@ class Shares(NamedTuple):
 def shares(sample: ScoredSample) -> Shares:
     """Estimate TPR and Q.
 
-    The variances are binomial, of shares drawn one row towards the middle, so that a share of
+    The variances are binomial, of shares drawn one row towards the middle, so a share of
     exactly 0 or 1 has an error too. In the one-sample setting positives are also rows of the
     population: with TPR = mean(s h) / mean(s) and Q = mean(h) over the n rows, the delta method
     gives cov(TPR, Q) = TPR (1 − TPR) / n.

@@ -94,8 +94,8 @@ def _row(cut: float, above_p: int, above_q: int, sample: ScoredSample) -> dict[s
 def threshold_grid(s: Any, scores: Any, *, also: float, steps: int = 100) -> NDArray[np.float64]:
     """Return thresholds that move in even steps through P, and in even steps through all rows.
 
-    Quantiles of both, so that there is a choice where the positives are, however few they are;
-    rounded to four digits, so that a person can write down the one that was chosen.
+    Quantiles of both, so there is a choice where the positives are, however few they are;
+    rounded to four digits, so a person can write down the one that was chosen.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ class PUScorer:
 def make_pu_scorer(
     metric: str | Callable[..., float], *, prior: float | None = None, sampling: str | None = None
 ) -> PUScorer:
-    """Make a scorer of a PU metric; the zero-one risk is negated, so that greater is better.
+    """Make a scorer of a PU metric; the zero-one risk is negated, so greater is better.
 
     With two label values the greater one is "labelled", whatever the codes; {−1, 0, 1} has known
     negatives too.

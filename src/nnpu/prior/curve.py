@@ -181,7 +181,7 @@ def find_plateau(scores_p: FloatArray, scores_u: FloatArray) -> Plateau:
 
     `separable`: P scores higher than U by the rank-sum test at the 0.1 % level.
     `flat`: within the top 15 % of P, the ratio in the better half is not significantly below that
-    in the other half. The halves hold different rows, so that the ratios are independent.
+    in the other half. The halves hold different rows, so the ratios are independent.
     """
     separable = mannwhitneyu(scores_p, scores_u, alternative="greater").pvalue < 0.001
     upper, lower = np.quantile(scores_p, [1 - TOP / 2, 1 - TOP])

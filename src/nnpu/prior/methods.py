@@ -6,7 +6,7 @@
 - DEDPUL, the ratio of the densities of the scores, and the share that it converges to: Ivanov
   (2020), DEDPUL: difference-of-estimated-densities-based positive-unlabeled learning.
 - Elkan and Noto (2008), Learning classifiers from only positive and unlabeled data. If every
-  positive is labelled with the same probability c, then P(labelled | x) = c P(y = +1 | x), so that
+  positive is labelled with the same probability c, then P(labelled | x) = c P(y = +1 | x), so
   c is the mean probability of being labelled among positives, where classes do not overlap. Where
   they do, the mean is too small and the prior too large.
 - KM2, kernel mean embedding (Ramaswamy, Scott and Tewari, 2016), on a subsample. With φ(U) and
@@ -15,7 +15,7 @@
   KM2 finds where its slope exceeds a threshold.
 - penL1, the share whose scaled P fits U best in penalised L1 distance: du Plessis, Niu and
   Sugiyama (2017), Class-prior estimation for learning from positive and unlabeled data, Machine
-  Learning 106. The penalty lets U exceed π p(x | y = +1) at no cost, so that the best share is not
+  Learning 106. The penalty lets U exceed π p(x | y = +1) at no cost, so the best share is not
   drawn up by the negatives.
 
 The intervals of all but the first are a bootstrap.

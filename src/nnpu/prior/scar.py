@@ -175,7 +175,7 @@ def _smallest(
     Of the positives among P and U together, n_p are labelled and about share · n_u are not. If
     labels are random, each row of a region is labelled with at most the chance of a positive,
     n_p / (n_p + share · n_u), and the number of labelled rows is at most binomial. Regions hold
-    the top scores, whatever the label, so that labels do not choose them.
+    the top scores, whatever the label, so labels do not choose them.
     """
     labelled = np.repeat([True, False], [scores_p.size, scores_u.size])
     place = rankdata(-np.concatenate([scores_p, scores_u]), method="max") / labelled.size

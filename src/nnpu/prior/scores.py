@@ -234,7 +234,7 @@ def _kernel(shape: tuple[int, int], random_state: int | None) -> Any:
 def _directions(x: Any, seed: int) -> NDArray[np.float64]:
     """Return unit rows: where each row lies on the directions in which all of them differ most.
 
-    Words that stand beside each other then count together. Labels play no part, so that the
+    Words that stand beside each other then count together. Labels play no part, so the
     directions may be found from all rows at once.
     """
     from sklearn.decomposition import TruncatedSVD

@@ -69,7 +69,7 @@ _AT_RANDOM = (
     "The probabilities hold if labels were given at random; if clear cases were labelled first, "
     "fewer of these rows are positive, as the ranges above say."
 )
-_CHOSEN, _INTERVAL = "as chosen", "its interval"
+_CHOSEN, _INTERVAL = "as chosen", "its range"
 _SAMPLING = {
     "one-sample": (
         "All rows are taken as one sample in which some of the positives are labelled "

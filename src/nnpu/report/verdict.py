@@ -73,10 +73,7 @@ def verdict(
             f"Unknown: {names} alone nearly separates labelled from unlabelled rows. Such a column "
             "often holds the label in other words, and all figures below are then too good."
         )
-        advice = (
-            f"Exclude it (--drop {leaks[0]}) and fit again, unless new rows will have it just as "
-            "well."
-        )
+        advice = f"Exclude it (--drop {leaks[0]}) and fit again, unless new rows will have it too."
         return Verdict(f"{learned} {said}".strip(), quality, advice, _warning(found, commands))
     said = f"{learned} {said}".strip()
     return Verdict(said, _quality(found), _advice(found, commands), _warning(found, commands))

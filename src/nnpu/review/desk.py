@@ -2,7 +2,7 @@
 
 Several tabs may be open: each holds a row of its own. A few rows are dealt ahead. When they run
 low, a thread ranks the list anew and deals more, while people go on with the rest. The thread has
-a `ListReview` of its own on the same folder, so that no answer waits for a ranking.
+a `ListReview` of its own on the same folder, so no answer waits for a ranking.
 """
 
 from __future__ import annotations
@@ -241,5 +241,5 @@ class Desk:
             except Exception as fault:
                 behind = None
                 with self._changed:  # for whoever asks for a row next
-                    self._fault = InputError(f"No row could be dealt: {fault}")
+                    self._fault = InputError(f"The next rows could not be chosen: {fault}")
                     self._changed.notify_all()

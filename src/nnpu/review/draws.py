@@ -3,7 +3,7 @@
 The chance of a row is its inclusion probability. It is larger where the model is unsure or sees a
 likely positive, and never zero for a draw that is meant to estimate. Rows are laid out by
 probability and taken at equal steps along the sum of the chances (systematic sampling), in random
-order within short blocks. The draw is then spread over all probabilities, so that a model whose
+order within short blocks. The draw is then spread over all probabilities, so a model whose
 probabilities are off costs little precision, and the size of the draw is fixed.
 
 A list is finite and drawn from with equal chances: the number of yeses is hypergeometric, and the
@@ -100,13 +100,13 @@ class Draw:
 
     @property
     def estimates(self) -> bool:
-        """Whether every eligible row had a chance, so that estimates can be made."""
+        """Whether every eligible row had a chance, so estimates can be made."""
         return self.purpose != "finding"
 
     def first(self, n: int) -> Draw:
         """Return the draw as if the review had been planned to stop after its first `n` rows.
 
-        The rows are in random order, so that this is a draw too: every chance becomes n/size of
+        The rows are in random order, so this is a draw too: every chance becomes n/size of
         what it was. Stop where time runs out, never where the answers look good.
 
         Examples

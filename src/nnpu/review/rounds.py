@@ -123,7 +123,7 @@ class Review:
         at = {name: i for i, name in enumerate(names)}
         sheets = [sheet for path in paths for sheet in read_sheets(path)]
         probability, filled = np.zeros(len(names)), np.zeros(len(names), dtype=bool)
-        for sheet in sheets:
+        for sheet in (one for one in sheets if len(names) == one.stamp.N):
             for id_, p in zip(sheet.ids, sheet.probability, strict=True):
                 if id_ in at:  # `read` refuses the others
                     probability[at[id_]], filled[at[id_]] = p, True
@@ -284,7 +284,18 @@ class Review:
         return mask
 
     def _check(self, sheet: Sheet, before: int) -> None:
-        stamp, source = sheet.stamp, sheet.source
+        stamp, source, size = sheet.stamp, sheet.source, self.probability.size
+        changed = "the data changed since the draw: it had"
+        if size != stamp.N:
+            hint = (
+                "Answers to a list (--top) speak of it alone: read them with that --top."
+                if size > stamp.N
+                else "A sheet that was drawn without --top is read without it."
+            )
+            raise InputError(
+                f"{source}: {changed} {stamp.N} rows, and {size} are here. Use the old file, or "
+                f"draw again. {hint}"
+            )
         if stamp.number <= before:
             raise InputError(
                 f"{source}: draw {stamp.number} was read twice. Pass a second reviewer's sheet as "
@@ -301,14 +312,8 @@ class Review:
                 f"{source}: ids that are not in the data: {len(unknown)}, such as {unknown[0]!r}. "
                 "Use the data file that the rows were drawn from."
             )
-        if (stamp.N, stamp.ids) != (self.probability.size, self._digest):
-            hint = "Use the old file, or draw again."
-            if self.probability.size > stamp.N:
-                hint += " Answers to a list (--top) speak of it alone: read them with that --top."
-            raise InputError(
-                f"{source}: the data changed since the draw: it had {stamp.N} rows, and "
-                f"{self.probability.size} are here, or ids differ. {hint}"
-            )
+        if stamp.ids != self._digest:
+            raise InputError(f"{source}: {changed} other ids. Use the old file, or draw again.")
         if stamp.model and self.model and stamp.model != self.model:
             raise InputError(
                 f"{source}: the rows were drawn with another model ({stamp.model}, not "

@@ -2,7 +2,7 @@
 
 A sheet says itself which draw it is: its column `review` holds the number of the draw, its
 purpose, how many rows were drawn of how many, how many could be drawn and the sum of their
-probabilities, digests of ids and model, and the place of the row in the draw, so that sorting
+probabilities, digests of ids and model, and the place of the row in the draw, so sorting
 does no harm. `agreement` compares the sheets of two reviewers: how far they agree beyond chance,
 and the answers that both support.
 """
@@ -224,7 +224,7 @@ def looks_text(
     reasons: Sequence[str],
     name: str,
 ) -> str:
-    """Return the CSV text of rows that a review down a list dealt.
+    """Return the CSV text of the rows that a review down a list gave out.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def looks_text(
     columns, reasons
         Cells and reasons of these rows.
     name : str
-        The review, so that a sheet of another one is refused.
+        The review, so a sheet of another one is refused.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -260,6 +260,11 @@ def read_looks(path: str | os.PathLike[str], name: str) -> tuple[list[int], list
     """
     names, lines = _csv_lines(path)
     missing = [column for column in ("answer", "row", "review") if column not in names]
+    if missing and set(names) >= set(_NEEDED):
+        raise InputError(
+            f"{path} is a sheet of a review without a folder: read it without --folder. To keep "
+            "its rows out of a new folder, pass it as --known."
+        )
     if missing:
         raise InputError(
             f"{path} is not a sheet of this kind of review: it has no column {', '.join(missing)}. "
@@ -308,6 +313,11 @@ def read_sheets(path: str | os.PathLike[str]) -> list[Sheet]:
     source = str(path)
     names, lines = _csv_lines(path)
     missing = [name for name in _NEEDED if name not in names]
+    if missing and set(names) >= set(_LOOKS):
+        raise InputError(
+            f"{source} is a sheet of a review in a folder: read it with that --folder. To use its "
+            "answers elsewhere, write them into the label column: 1 for yes, -1 for no."
+        )
     if missing:
         raise InputError(
             f"{source} is not a review sheet: it has no column {', '.join(missing)}. Write it with "
@@ -425,7 +435,7 @@ class Agreement:
     rows : int
         Rows to which both gave a clear answer.
     merged : array
-        The answers for an audit: don't know where the two differ, so that the interval covers
+        The answers for an audit: don't know where the two differ, so the interval covers
         both; a clear answer where only one of them knew.
     """
 

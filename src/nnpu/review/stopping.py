@@ -14,7 +14,7 @@ Ville's inequality it ever reaches 1/α with a chance of at most α. So the coun
 reached 1/α hold with confidence 1 − α at all times at once, also at a time that the answers chose.
 
 The bets against m are the counts m′ = c·m for a few c: below 1 for the upper end, above 1 for the
-lower end. Such a stake grows with m (falls, for the lower end), so that the counts which remain
+lower end. Such a stake grows with m (falls, for the lower end), so the counts which remain
 form an interval and bisection finds its ends.
 
 A row without a clear answer counts as a yes for the upper end and as a no for the lower one. Every
@@ -225,7 +225,7 @@ def worth_listing(looks: Looks, *, recall: float, confidence: float, guess: floa
     """Return whether a look at the list brings a certificate nearer than a random look does.
 
     With l positives left of the k that the certificate allows, random looks multiply the stake
-    against k by exp((k − l + l log(l/k))/R) each on the average, so that about
+    against k by exp((k − l + l log(l/k))/R) each on the average, so about
     R log(1/α)/(k − l + l log(l/k)) of them are needed. A find on the list lowers l and raises k.
     It is worth its price, 1/yield looks, if it saves more than that.
 

@@ -2,7 +2,7 @@
 
 For each round, the total of a·y is Σ a·p + Σ a·(y − p)/chance over the drawn rows: right on the
 average over draws whatever p is. What was known before a round takes the place of p. Rounds are
-combined with weights fixed by their size; a round is drawn given the earlier ones, so that their
+combined with weights fixed by their size; a round is drawn given the earlier ones, so their
 errors are uncorrelated and the variances add up.
 """
 
@@ -163,7 +163,7 @@ def collect(
 ) -> Answered:
     """Check draws and answers, and put them together.
 
-    `partial`: of the rows that were not drawn only the sum of the probabilities is right, so that
+    `partial`: of the rows that were not drawn only the sum of the probabilities is right, so
     only totals in which all rows count the same can be estimated.
     """
     p = as_probability(probability, owner)

@@ -36,6 +36,7 @@ from nnpu.files import atomic_path, write_text
 from nnpu.parameters import InputError, ParameterError, check_count, check_number, shown
 from nnpu.review.stopping import Certificate, Looks, certificate, left, worth_listing
 from nnpu.review.totals import as_known
+from nnpu.terminal import how_many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,8 +83,8 @@ class ListReview:
     Attributes
     ----------
     folder : Path or None
-        Where the review is kept, after `save` or `load`: then every deal and answer is written
-        there before the call returns.
+        Where the review is kept, after `save` or `load`: then `next` and `answer` write there
+        before they return.
 
     Examples
     --------
@@ -128,7 +129,7 @@ class ListReview:
     def next(
         self, n: int, random: float = 0.1, *, until: float | None = None, by: str = ""
     ) -> NDArray[np.intp]:
-        """Deal the rows to look at next: never known or dealt ones; fewer than n at the end.
+        """Return the rows to look at next, each given out once; fewer than n at the end.
 
         Parameters
         ----------
@@ -196,8 +197,8 @@ class ListReview:
             )
         if given.size and (given.dtype.kind not in "iu" or not self._can_be_dealt(given)):
             raise InputError(
-                f"answer: rows must be numbers from 0 to {self.scores.size - 1} of rows without a "
-                "label."
+                f"answer: rows must be numbers from 0 to {self.scores.size - 1} of rows that "
+                "are neither labelled nor known."
             )
         if not np.isin(values[~np.isnan(values)], (0, 1)).all():
             raise InputError("answer: answers must be 1 (yes), 0 (no) or NaN (don't know).")
@@ -312,11 +313,11 @@ class ListReview:
             str(self.certificate(recall)),
         ]
         if len(self.waiting):
-            lines.append(f"{len(self.waiting):,} dealt rows have no answer yet.")
+            lines.append(f"Waiting for an answer: {how_many(len(self.waiting), 'row')}.")
         if differ := self.disagreements:
             rows = ", ".join(str(row + 1) for row in list(differ)[:10])
             more = f" and {len(differ) - 10:,} more" if len(differ) > 10 else ""
-            count = "1 row" if len(differ) == 1 else f"{len(differ):,} rows"
+            count = how_many(len(differ), "row")
             lines.append(f"Reviewers differ on {count}: {rows}{more} (counted from 1).")
         return lines
 
@@ -571,7 +572,7 @@ def _regression(
 def _ridge(features: Any, asked: NDArray[np.intp], y: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return what the answers alone say of each row, beyond their mean.
 
-    A kernel ridge regression: linear in words; in columns of numbers a bell, so that an answer
+    A kernel ridge regression: linear in words; in columns of numbers a bell, so an answer
     speaks for the rows near by.
     """
     part = features[asked]

@@ -182,7 +182,7 @@ def set_aside(
     groups : array-like of shape (n,), optional
         Rows of one group stay together.
     time : ndarray of shape (n,), optional
-        The latest rows are set aside; rows of one time stay together, so that their share is the
+        The latest rows are set aside; rows of one time stay together, so their share is the
         nearest one that whole times give.
 
     Examples

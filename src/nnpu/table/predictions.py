@@ -79,7 +79,7 @@ class Written(NamedTuple):
     def __str__(self) -> str:
         said = f"{how_many(self.rows, 'row')}, {self.positives:,} predicted positive"
         if self.labelled:
-            said += " (labelled rows count as positive; the others are known to be unlabelled)"
+            said += " (labelled rows count as positive, the others as unlabelled)"
         return said
 
 
@@ -104,7 +104,7 @@ def write_predictions(
     model : TablePU
         Fitted.
     data : Path
-        The table; CSV and Parquet are streamed, so that memory does not grow with the file.
+        The table; CSV and Parquet are streamed, so memory does not grow with the file.
     out : Path
         A .csv or .parquet file, which appears when all rows are written; ``-`` is standard
         output, as CSV. A pipe is written to as it is.

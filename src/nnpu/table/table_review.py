@@ -227,7 +227,7 @@ def table_review(
     import pyarrow as pa
 
     batch, codes, scores, notes, label = _scored(model, table, label)
-    # The same kind of probability for all rows, so that one cut is the same score for all.
+    # The same kind of probability for all rows, so one cut is the same score for all.
     positive = np.asarray(model.classifier_.calibration_(scores), dtype=np.float64)
     share = model.labelled_share_ if label is not None else 0.0
     probability = unlabelled_probability(positive, share)
@@ -258,12 +258,19 @@ def table_review(
     )
 
 
-def list_review(model: TablePU, table: Any, *, label: Any = None, name: str = "") -> ListReview:
+def list_review(
+    model: TablePU,
+    table: Any,
+    *,
+    label: Any = None,
+    known: Sequence[Any] = (),
+    name: str = "",
+) -> ListReview:
     """Score the rows of a table and return a review that works down their list.
 
     Parameters
     ----------
-    model, table, label
+    model, table, label, known
         As in `table_review`.
     name : str
         A short name of the model.
@@ -285,13 +292,16 @@ def list_review(model: TablePU, table: Any, *, label: Any = None, name: str = ""
     """
     batch, codes, scores, _, label = _scored(model, table, label)
     share = model.labelled_share_ if label is not None else 0.0
-    known = np.select([codes == 1, codes == -1], [1.0, 0.0], np.nan)
+    known_rows = np.select([codes == 1, codes == -1], [1.0, 0.0], np.nan)
+    if known:
+        rows, names, given = population(batch, model.columns_, codes, model.sampling)
+        known_rows[rows], _ = with_answers(given, names, known)
     positive = np.asarray(model.classifier_.calibration_(scores), dtype=np.float64)
-    expected = float(unlabelled_probability(positive, share)[np.isnan(known)].sum())
+    expected = float(unlabelled_probability(positive, share)[np.isnan(known_rows)].sum())
     return ListReview(
         scores,
         _teaching_features(model, batch),
-        known=known,
+        known=known_rows,
         expected=expected,
         random_state=model.random_state,
         model=name,
@@ -335,14 +345,20 @@ def _digest(cells: Any) -> str:
 
 
 def kept_review(
-    model: TablePU, table: Any, folder: Path, *, name: str, label: Any = None
+    model: TablePU,
+    table: Any,
+    folder: Path,
+    *,
+    name: str,
+    label: Any = None,
+    known: Sequence[Any] = (),
 ) -> ListReview:
     """Return the review that a folder keeps, made there if the folder is new.
 
     Parameters
     ----------
-    model, table, label
-        As in `table_review`.
+    model, table, label, known
+        As in `table_review`; `known` only if the folder is new.
     folder : Path
         Where the review is kept.
     name : str
@@ -354,8 +370,13 @@ def kept_review(
             raise InputError(
                 f"{folder} keeps a review of another model or table. Use those, or a new folder."
             )
+        if known:
+            raise InputError(
+                f"The review in {folder} has begun: --known goes with the first command only. "
+                "Leave it out, or use a new folder."
+            )
         return review
-    review = list_review(model, table, label=label, name=name)
+    review = list_review(model, table, label=label, known=known, name=name)
     review.save(folder)
     return review
 
@@ -380,8 +401,8 @@ def work_down(
     out : Path, optional
         The sheet to write: a CSV file with an empty column `answer`.
     n, random, until, by
-        As in `ListReview.next`; without `n` the sheet has the dealt rows that wait for an answer.
-        With `until` no row is dealt once the certificate is there.
+        As in `ListReview.next`; without `n` the sheet has the rows that wait for an answer. With
+        `until` no row is given out once the certificate is there.
     """
     import pyarrow as pa
 

@@ -492,7 +492,7 @@ def mse_condition(
 ) -> bool | NDArray[np.bool_]:
     """Whether condition (d) of Theorem 3 is sure to hold: R_u⁻ − R̂_u⁻ ≤ 2 π_n α almost surely.
 
-    R̂_u⁻ can be as small as the least loss, with positive probability for any n_u, so that
+    R̂_u⁻ can be as small as the least loss, with positive probability for any n_u, so
     "almost surely" comes to R_u⁻(g) − inf ℓ ≤ 2 π_n α. No n_u makes the condition true: where it
     fails, `mse_remainder` says how little is lost for a large n_u.
 
@@ -593,7 +593,7 @@ def mse_reduction_bound(
         0 ≤ β ≤ C_ℓ π.
     probability : array-like
         Pr{R̃_pu(g) − R̂_pu(g) > β}, the same as Pr{r < −β}: from a simulation or a bootstrap.
-        Lemma 1 bounds it from above, so that it cannot serve here.
+        Lemma 1 bounds it from above, so it cannot serve here.
     prior, loss_bound
         As in `negative_part_probability_bound`. ℓ must satisfy Eq. (3).
     alpha, n_u : array-like, optional

@@ -334,7 +334,7 @@ def guaranteed_half_width(
 
 
 def _scale(delta: float, loss_bound: float, owner: str) -> float:
-    """C_ℓ √(ln(2/δ′)/2) with δ′ + (δ′/2)⁴ = δ, so that the statement without α has level δ."""
+    """C_ℓ √(ln(2/δ′)/2) with δ′ + (δ′/2)⁴ = δ, so the statement without α has level δ."""
     total = check_number(
         "delta", delta, owner, low=0, high=1, include_low=False, include_high=False
     )

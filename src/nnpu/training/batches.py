@@ -1,6 +1,6 @@
 """Line 3 of Algorithm 1: which rows make up which mini-batch, and how they are fetched.
 
-The rows of a batch are a pure function of (seed, epoch, step), so that a run can be resumed at any
+The rows of a batch are a pure function of (seed, epoch, step), so a run can be resumed at any
 step, or shared between processes, and still see the same batches. A thread takes the next batch
 from the disk while the model computes; an epoch of a single batch holds the same rows every time
 and is gathered once.
@@ -76,7 +76,7 @@ def automatic_blocks(rows: Rows) -> int | None:
 class BatchPlan:
     """Shuffles P and U (and N) into mini-batches, each with its share of every sample.
 
-    Every row is used in every epoch. Each sample is dealt out evenly, so that the means over a
+    Every row is used in every epoch. Each sample is dealt out evenly, so the means over a
     batch estimate the means over the sample without bias. A sample smaller than the number of
     batches is reshuffled and dealt again until every batch holds `least` of its rows; each row is
     then used equally often. Where one batch holds all rows, it is the same tensor in every epoch.
@@ -93,7 +93,7 @@ class BatchPlan:
         Rows of each sample that every batch holds at the least.
     block_rows : int or None, default=None
         None shuffles each sample as a whole. A number shuffles blocks of so many consecutive rows
-        of the table, and then the rows within every 8 blocks that follow each other, so that a
+        of the table, and then the rows within every 8 blocks that follow each other, so a
         stretch of batches reads only those blocks; the rows of a batch are in their order.
     rank, size : int, default=0, 1
         Which of how many processes this is; each gets every `size`-th row of every batch.

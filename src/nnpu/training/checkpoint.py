@@ -262,7 +262,7 @@ class FolderLock:
     """Makes a folder if need be, and this object its only writer.
 
     The lock is the operating system's: it ends with `release` or with the process, however that
-    dies. Its file stands beside the folder, so that the folder can be renamed or removed while it
+    dies. Its file stands beside the folder, so the folder can be renamed or removed while it
     is locked, and goes with `release`.
 
     Parameters

@@ -60,7 +60,7 @@ class World:
     def total(self, sums: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
         """Add up sums of losses, shape (3, 2), and counts of rows, shape (3,).
 
-        Every process gets the same bits, so that all take the same branch of Algorithm 1. The
+        Every process gets the same bits, so all take the same branch of Algorithm 1. The
         gradient is that with respect to this process's own sums: see `add_gradients`.
         """
         if self.size == 1:
@@ -211,7 +211,7 @@ def _added(tensor: Tensor) -> Tensor:
 class SharedBatchNorm(TorchFunctionMode):
     """While it is entered, every batch norm of this thread is one over all processes' rows.
 
-    It stands in for the function that batch norm layers call, so that layers, whoever wrote the
+    It stands in for the function that batch norm layers call, so layers, whoever wrote the
     module, keep their names, their weights and their running statistics.
 
     Parameters

@@ -181,7 +181,7 @@ class _Bar:
 
 
 class _Lines:
-    """At most about twenty lines for a run, so that a log stays readable."""
+    """At most about twenty lines for a run, so a log stays readable."""
 
     def __init__(self, epochs: int) -> None:
         self.epochs, self.every = epochs, max(1, epochs // 20)

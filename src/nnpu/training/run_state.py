@@ -349,7 +349,7 @@ def make_optimizer(
 def discounted_step(optimizer: Optimizer, factor: Tensor) -> None:
     """Let the optimiser take a step with its step size times `factor`, a tensor of shape ().
 
-    What the optimiser changes is proportional to the step size, so that a part of the step is the
+    What the optimiser changes is proportional to the step size, so a part of the step is the
     step with a part of the size; and nobody has to wait for the factor to leave its device.
     """
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]

@@ -1,6 +1,6 @@
 """From what a user passes to what members take: numbers near zero, codes, NaN; dense designs.
 
-Every column of numbers is centred and scaled in float64 before it becomes float32, so that 1e8 + x
+Every column of numbers is centred and scaled in float64 before it becomes float32, so 1e8 + x
 and timestamps in nanoseconds keep what tells rows apart. Words and categories of a frame become
 codes as in a table (`nnpu.data.cells`). Linear members and kernels take dense designs
 without gaps, which are fitted to the features alone, never to labels.

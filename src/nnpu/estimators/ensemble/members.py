@@ -275,7 +275,7 @@ def _sampler(
 
 
 class _Boosted(Member):
-    """LightGBM; the number of rounds is a setting, so that held-out rows stop it."""
+    """LightGBM; the number of rounds is a setting, so held-out rows stop it."""
 
     needs_dense = False
     needs_lightgbm = True

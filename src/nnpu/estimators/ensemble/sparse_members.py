@@ -171,7 +171,7 @@ def _labels(scores: NDArray[np.float64], task: Task, share: float) -> NDArray[np
 
 
 def _unit_rows(task: Task) -> tuple[Any, float]:
-    """Return the rows divided by one number, so that their mean square is 1; and the number."""
+    """Return the rows divided by one number, so their mean square is 1; and the number."""
     x = task.view.sparse.astype(np.float64)
     scale = float(np.sqrt(x.multiply(x).sum() / x.shape[0])) or 1.0
     return (x / scale).tocsr(), scale

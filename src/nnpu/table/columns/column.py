@@ -1,6 +1,6 @@
 """What every kind of column shares: cells are read once, then shown in two views.
 
-A kind is a frozen dataclass of strings, numbers and lists, so that it is JSON as it stands; only
+A kind is a frozen dataclass of strings, numbers and lists, so it is JSON as it stands; only
 text has arrays beside. `read` turns cells into values. `dense` gives what networks and linear
 models take: standardised, without gaps. `raw` gives what trees take: plain numbers and category
 codes, NaN where a cell is missing.

@@ -233,7 +233,7 @@ class DriftWatch:
 class UsualScores:
     """What scores were like on rows that the model behind them was not fitted to.
 
-    New rows may be like all rows of the training or like the unlabelled ones alone, so that each
+    New rows may be like all rows of the training or like the unlabelled ones alone, so each
     figure is a range between the two.
 
     Parameters

@@ -1,7 +1,7 @@
 """What a column plan needs to know of the cells, in pieces that can be added up.
 
 A summary takes cells by `add` and another summary by `merge`. What it then says depends on the
-cells alone, not on how they were cut into batches or in which order these came, so that a file,
+cells alone, not on how they were cut into batches or in which order these came, so a file,
 a stream of batches and the workers of a cluster make the same plan.
 
 Memory is bounded. Up to the bound a summary is exact. Beyond it, numbers are told apart by fewer
@@ -44,7 +44,7 @@ class Numbers:
 
     A cell is what agrees in sign, exponent and the first `bits` binary digits; `bits` is the
     largest number that leaves at most `most` cells. Each cell keeps its count, its smallest and
-    its largest number, so that a quantile is off by at most the width of a cell: the fraction
+    its largest number, so a quantile is off by at most the width of a cell: the fraction
     2^−`bits` of its size.
 
     Parameters
@@ -101,7 +101,7 @@ class Numbers:
                     low = middle
             self.bits = low
         starts = np.flatnonzero(_firsts(least, self.bits))
-        self.least = least[starts]  # in order, so that the first is the smallest
+        self.least = least[starts]  # in order, so the first is the smallest
         self.greatest = np.maximum.reduceat(greatest, starts)
         self.counts = np.add.reduceat(counts, starts)
 
@@ -196,7 +196,7 @@ class Texts:
     ----------
     most : int, default=65,536
         If there are more distinct texts, those with the smallest hashes are kept. A kept one was
-        never left out before, so that its count and its row are exact.
+        never left out before, so its count and its row are exact.
 
     Examples
     --------
