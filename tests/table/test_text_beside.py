@@ -97,7 +97,8 @@ def test_importance_and_reasons_take_a_text_as_one_column(model, table):
     scores = model.decision_function(table[0].slice(0, 30).drop_columns("known"))
     assert np.allclose(why.base + why.values.sum(axis=1), scores, atol=1e-4)
     reasons = row_reasons(model, as_batch(table[0]), np.arange(5), most=3)
-    assert all("text = " in line and "hour = " in line for line in reasons)
+    assert all("text = " in line for line in reasons)
+    assert sum("hour = " in line for line in reasons) >= 4  # the hour of one is a typical one
 
 
 def test_contributions_of_groups_are_those_of_the_same_rows_dense(table):

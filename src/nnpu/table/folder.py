@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from nnpu.estimators import loading
 from nnpu.estimators.evaluation import RankedRow, Ranking, evaluate, labelled_share, unlabelled_cut
@@ -65,6 +66,10 @@ def stored(model: TablePU) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     arrays = dict(model.columns_.arrays())
     if model.fit_keys_ is not None:
         arrays["fit_keys"] = model.fit_keys_.view(np.int64)
+    if model.compared_ is not None:
+        rows = sparse.csr_array(model.compared_, dtype=np.float64)
+        arrays |= {"compared.columns": rows.indices.astype(np.int32), "compared.ends": rows.indptr}
+        arrays |= {"compared.gaps": np.isnan(rows.data), "compared": np.nan_to_num(rows.data)}
     if model.holdout_ is not None:
         arrays |= {"s": model.holdout_.s.astype(np.int8), "scores": model.holdout_.scores}
         if model.holdout_.fold is not None and model.row_keys_ is not None:
@@ -167,6 +172,9 @@ def _table_model(
     model.leaks_ = [str(name) for name in table.get("leaks", ())]
     # Folders of older versions have none.
     model.fit_keys_ = _keys(arrays["fit_keys"]) if "fit_keys" in arrays else None
+    model.compared_ = _compared(
+        arrays, classifier.n_features_in_, beside=model.columns_.n_dense > 0
+    )
     model.row_keys_ = None
     model.holdout_ = None
     explained = table.get("explained")  # folders of older versions have none
@@ -197,6 +205,22 @@ def _table_model(
 def _keys(kept: NDArray[Any]) -> NDArray[np.uint64]:
     """Return keys that a folder keeps as numbers of a type that all its readers have."""
     return np.ascontiguousarray(kept, np.int64).view(np.uint64)
+
+
+def _compared(arrays: dict[str, NDArray[Any]], width: int, *, beside: bool) -> Any:
+    """Return the rows that scores are compared with; folders of 0.2 have none."""
+    if "compared" not in arrays:
+        return None
+    try:
+        gaps, columns, ends = (arrays[f"compared.{key}"] for key in ("gaps", "columns", "ends"))
+        values = np.where(gaps, np.nan, arrays["compared"]).astype(np.float64)
+        rows = sparse.csr_array((values, columns, ends), (len(ends) - 1, width))
+        rows.check_format(full_check=True)
+        if not rows.shape[0]:
+            raise ValueError("no rows")
+    except (LookupError, TypeError, ValueError) as error:
+        raise InputError(f"The stored rows cannot be understood: {error}") from error
+    return rows if beside else rows.toarray()
 
 
 def _label_test(plain: Any) -> ScarTest:

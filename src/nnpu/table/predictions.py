@@ -53,7 +53,6 @@ __all__ = [
 #: Rows up to which a file of predictions has a rank: they wait in memory for it.
 MOST_RANKED = 1_000_000
 
-_BACKGROUND = 1_000  # rows of the file that explained rows are compared with
 _EVERY = 60.0  # seconds between two lines about a long run
 
 
@@ -281,23 +280,18 @@ def write_top(
 
     check_out(out, data)
     _check_id(model, ("rank", "probability", "why"))
-    watch, rows, best, start, labelled = model.drift_watch(), 0, None, None, False
+    watch, rows, best, labelled = model.drift_watch(), 0, None, False
     with _readable(data) as source, _row_counter(data.name) as count:
         for batch, scores in model.scored(source, watch):
             count(batch.n_rows)
             codes = model.labels_of(batch)
             labelled = labelled or codes is not None
             free = np.arange(len(scores)) if codes is None else np.flatnonzero(codes == 0)
-            lacking = _BACKGROUND if start is None else _BACKGROUND - start.n_rows
-            if lacking > 0:
-                first = batch.take(np.arange(min(batch.n_rows, lacking)))
-                start = first if start is None else start.joined(first)
             kept = free[np.argsort(-scores[free], kind="stable")[:n]]
             part = (batch.take(kept), scores[kept], rows + 1 + kept)
             best = part if best is None else _best(best, part, n)
             rows += batch.n_rows
     assert best is not None
-    assert start is not None
     chosen, scores, numbers = best
     codes = np.zeros(len(scores), dtype=np.int8) if labelled else None
     ids = model.columns_.ids(chosen)
@@ -305,9 +299,7 @@ def write_top(
     columns: dict[str, Any] = {"rank": pa.array(np.arange(1, len(scores) + 1))}
     columns[name or "row"] = pa.array(numbers) if ids is None else ids
     columns["probability"] = pa.array(model.probabilities(scores, codes))
-    listed = start.n_rows + np.arange(chosen.n_rows)
-    typical = np.arange(start.n_rows)
-    columns["why"] = pa.array(row_reasons(model, start.joined(chosen), listed, typical=typical))
+    columns["why"] = pa.array(row_reasons(model, chosen, np.arange(chosen.n_rows)))
     for key, cells in chosen.columns.items():
         if key != name:
             columns[f"{key} (table)" if key in columns else key] = _plain(cells)
@@ -464,19 +456,17 @@ def _ranked(batches: list[Any], made: _Made) -> list[Any]:
 
 
 class _Reasons:
-    """What each column adds to the score of a row, compared with the first rows of the file."""
+    """What each column adds to the score of a row."""
 
     def __init__(self, model: TablePU) -> None:
-        self._model, self._background = model, None
+        self._model = model
 
     def columns(self, batch: Batch, scores: NDArray[np.float32]) -> dict[str, Any]:
         """Return the columns to add to the predictions of some rows; they add up to `scores`."""
         import pyarrow as pa
 
         features = features_for(self._model.classifier_, self._model.columns_, batch)
-        if self._background is None:
-            self._background = features[:_BACKGROUND]
-        found = explain_rows(self._model, features, self._background)
+        found = explain_rows(self._model, features)
         columns = {"why_base": pa.array(np.full(len(found.values), found.base))}
         columns |= {
             f"why_{name}": pa.array(column)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ __all__ = [
     "Explained",
     "column_features",
     "columns_that_differ",
+    "compared_rows",
     "explain_aside",
     "explain_rows",
     "reasons_of",
@@ -34,10 +36,11 @@ __all__ = [
 ]
 
 _WIDEST = 300  # features beyond which reasons would take longer than the fit
-_BACKGROUND = 500  # rows that scores are compared with
+_COMPARED = 100  # unlabelled rows of the fit that scores are compared with
 _LEAST = 0.02  # a column that moves the log-odds by less is not shown
 _WORDS = 200  # of a text, the heaviest, that are looked at
 _LONGEST = 40  # letters of a cell
+_FRACTION = re.compile(r"[+-]?\d*\.\d+(e[+-]?\d+)?", re.IGNORECASE)
 
 
 def row_reasons(
@@ -46,13 +49,13 @@ def row_reasons(
     rows: NDArray[np.intp],
     *,
     most: int = 3,
-    typical: NDArray[np.intp] | None = None,
 ) -> list[str]:
     """Return which columns move the scores of some rows most, and what their cells hold.
 
-    The number in brackets is what the column adds to the score beyond that of a typical row. In a
-    table of nothing but text it is what the score loses without the word. Rows of images, other
-    sparse rows and very wide ones have no reasons.
+    The number in brackets is what the column adds to the score beyond that of a typical row: some
+    unlabelled rows of the fit, the same for every table. In a table of nothing but text it is what
+    the score loses without the word. Rows of images, other sparse rows and very wide ones have no
+    reasons.
 
     Parameters
     ----------
@@ -64,8 +67,6 @@ def row_reasons(
         Which rows.
     most : int, default=3
         Columns named for a row.
-    typical : array of int, optional
-        The rows that these are compared with; by default all.
 
     Examples
     --------
@@ -82,48 +83,60 @@ def row_reasons(
     'amount = '
     """
     plan, classifier = model.columns_, model.classifier_
-    raw = takes_raw(classifier)
-    owners = np.array(
-        [
-            column.name
-            for column in plan.columns
-            for _ in (column.raw_names if raw else range(column.width))
-        ]
-    )
+    if len(rows) == 0 or plan.has_images:
+        return [""] * len(rows)
+    features = features_for(classifier, plan, batch.take(rows))
     used = [column for column in plan.columns if column.width]
-    if raw and len(rows) and all(column.kind == "text" for column in used):
+    if takes_raw(classifier) and all(column.kind == "text" for column in used):
         terms = [name for column in used for name in column.raw_names]
-        found = features_for(classifier, plan, batch)[rows]
         alone = used[0].name if len(used) == 1 else ""
-        return [_word_reasons(classifier, row, terms, alone, most) for row in found]
-    beside = raw and plan.n_dense > 0  # numbers and words: what a text adds is one number
-    wide = len(used) if beside else len(owners)
-    if plan.has_images or not 0 < wide <= _WIDEST or len(rows) == 0:
+        return [_word_reasons(classifier, row, terms, alone, most) for row in features]
+    if not _is_narrow(model, features):
         return [""] * len(rows)
-    features = features_for(classifier, plan, batch)
-    rng = np.random.default_rng(0)
-    others = np.arange(batch.n_rows) if typical is None else typical
-    background = features[np.sort(rng.permutation(others)[:_BACKGROUND])]
-    groups = column_features(model) if beside else None
-    try:
-        found = contributions(classifier, features[rows], background=background, groups=groups)
-    except InputError:  # sparse
-        return [""] * len(rows)
-    names = found.columns if beside else list(dict.fromkeys(owners.tolist()))
-    each = [i if beside else owners == name for i, name in enumerate(names)]
-    moved = np.array([found.values[:, part].reshape(len(rows), -1).sum(axis=1) for part in each])
-    cells = {name: _cells(batch, name, rows) for name in names}
+    found = explain_rows(model, features)
+    kinds = {column.name: column.kind for column in used}
+    cells = {name: _cells(batch, name, rows, kinds[name]) for name in found.columns}
     lines = []
-    for i in range(len(rows)):
-        first = np.argsort(-np.abs(moved[:, i]), kind="stable")[:most]
+    for i, moved in enumerate(found.values):
+        first = np.argsort(-np.abs(moved), kind="stable")[:most]
         lines.append(
             "; ".join(
-                f"{names[j]}{cells[names[j]][i]} ({moved[j, i]:+.2f})"
+                f"{found.columns[j]}{cells[found.columns[j]][i]} ({moved[j]:+.2f})"
                 for j in first
-                if abs(moved[j, i]) >= _LEAST
+                if abs(moved[j]) >= _LEAST
             )
         )
     return lines
+
+
+def compared_rows(model: TablePU, features: Any, rows: NDArray[np.intp]) -> Any:
+    """Return the features of a few rows of the fit, which scores are compared with.
+
+    Parameters
+    ----------
+    model : TablePU
+        Fitted.
+    features : array or CSR matrix
+        As the classifier takes them.
+    rows : ndarray of int
+        Which of them to draw from: the unlabelled rows of the fit.
+
+    Returns
+    -------
+    array, CSR matrix or None
+        None where rows have no reasons.
+    """
+    if model.columns_.has_images or not _is_narrow(model, features):
+        return None
+    drawn = np.random.default_rng(0).permutation(rows)[:_COMPARED]
+    return features[np.sort(drawn)]
+
+
+def _is_narrow(model: TablePU, features: Any) -> bool:
+    """Return whether the score can be divided among so many columns, and no sparse ones."""
+    if sparse.issparse(features):  # what a text beside numbers adds is one number
+        return model.columns_.n_dense > 0 and len(column_features(model)) <= _WIDEST
+    return bool(features.ndim == 2 and 0 < features.shape[1] <= _WIDEST)
 
 
 def _word_reasons(classifier: Any, row: Any, terms: list[str], column: str, most: int) -> str:
@@ -145,21 +158,23 @@ def _word_reasons(classifier: Any, row: Any, terms: list[str], column: str, most
     )
 
 
-def _cells(batch: Batch, name: str, rows: NDArray[np.intp]) -> list[str]:
+def _cells(batch: Batch, name: str, rows: NDArray[np.intp], kind: str) -> list[str]:
     """Return ' = cell' for each row; nothing for a matrix."""
     if name not in batch.columns:
         return [""] * len(rows)
-    return [f" = {_short(value)}" for value in batch.columns[name].take(rows).to_pylist()]
+    return [f" = {_short(value, kind)}" for value in batch.columns[name].take(rows).to_pylist()]
 
 
-def _short(value: Any) -> str:
+def _short(value: Any, kind: str) -> str:
+    """Return a cell in a few letters, a number alike from a text file and from a frame."""
     if value is None or value != value or value == "":
         return "(empty)"
+    if kind == "number" and isinstance(value, str) and _FRACTION.fullmatch(value.strip()):
+        value = float(value)
     text = f"{value:.6g}" if isinstance(value, float) else " ".join(str(value).split())
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-_TYPICAL = 500  # first rows of a table, which others are compared with
 _ROWS = 500  # that importance is estimated from
 _MOST_FEATURES = 200  # beyond which the cost is not worth it
 _LIKELY = 50  # unlabelled rows that labelled ones are compared with, at least
@@ -186,7 +201,9 @@ class Explained(NamedTuple):
     suspects: tuple[str, ...] = ()
 
 
-def explain_rows(model: TablePU, features: Any, background: Any, **how: Any) -> Contributions:
+def explain_rows(
+    model: TablePU, features: Any, background: Any = None, **how: Any
+) -> Contributions:
     """Divide the scores of rows among the columns of their table.
 
     Parameters
@@ -194,13 +211,15 @@ def explain_rows(model: TablePU, features: Any, background: Any, **how: Any) -> 
     model : TablePU
         Fitted.
     features, background
-        The rows, and those that they are compared with, as the classifier takes them.
+        The rows, and those that they are compared with, as the classifier takes them; by default
+        those that the model keeps of its fit, or the rows themselves if it keeps none.
     **how
         As in `nnpu.estimators.explain.contributions`.
     """
     if model.columns_.has_images:
         raise InputError("Only the columns of a table can be explained, and images have none.")
     groups = column_features(model)
+    background = model.compared_ if background is None else background
     if sparse.issparse(features) and model.columns_.n_dense:
         how["groups"] = groups
     found = contributions(model.classifier_, features, background=background, **how)
@@ -254,17 +273,16 @@ def explain_aside(
 
 
 class Examples(NamedTuple):
-    """Some rows of a table with their cells: its first ones, and those worth a look."""
+    """Some rows of a table with their cells: those worth a look."""
 
     batch: Batch
-    typical: int  # how many first rows there are; the others follow
-    names: list[str]  # of the others
+    names: list[str]
 
 
 def with_examples(
     kept: Examples | None, model: TablePU, batch: Batch, s: Any, scores: Any, names: Any
 ) -> Examples:
-    """Keep the first rows of a table, and of each further part those that may be worth a look.
+    """Keep the rows of each part of a table that may be worth a look.
 
     Parameters
     ----------
@@ -277,11 +295,10 @@ def with_examples(
     wanted = {row.name for part in rank_rows(s, scores, cut, names) for row in part}
     chosen = np.array([i for i, name in enumerate(names) if str(name) in wanted], dtype=np.intp)
     listed = [str(names[i]) for i in chosen]
+    rows = batch.take(chosen)
     if kept is None:
-        first = min(batch.n_rows, _TYPICAL)
-        return Examples(batch.take(np.concatenate([np.arange(first), chosen])), first, listed)
-    rows = kept.batch.joined(batch.take(chosen))
-    return Examples(rows, kept.typical, [*kept.names, *listed])
+        return Examples(rows, listed)
+    return Examples(kept.batch.joined(rows), [*kept.names, *listed])
 
 
 def reasons_of(model: TablePU, found: Evaluation) -> dict[str, str]:
@@ -291,8 +308,7 @@ def reasons_of(model: TablePU, found: Evaluation) -> dict[str, str]:
         return {}
     wanted = {row.name for part in found.ranking for row in part}
     index = [i for i, name in enumerate(kept.names) if name in wanted]
-    rows = kept.typical + np.array(index, dtype=np.intp)
-    reasons = row_reasons(model, kept.batch, rows, typical=np.arange(kept.typical))
+    reasons = row_reasons(model, kept.batch, np.array(index, dtype=np.intp))
     return {kept.names[i]: why for i, why in zip(index, reasons, strict=True) if why}
 
 

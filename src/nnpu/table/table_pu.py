@@ -66,7 +66,13 @@ from nnpu.table.reading import (
     stacked,
 )
 from nnpu.table.table_answers import audited, audited_by
-from nnpu.table.table_explain import Explained, explain_aside, explain_rows, with_examples
+from nnpu.table.table_explain import (
+    Explained,
+    compared_rows,
+    explain_aside,
+    explain_rows,
+    with_examples,
+)
 from nnpu.table.table_prior import table_prior
 from nnpu.table.table_review import list_review
 
@@ -284,6 +290,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         self.fit_keys_: NDArray[np.uint64] | None = key_sample(row_keys(features[fitted]))
         self.row_keys_: NDArray[np.uint64] | None = None
         self.explained_ = Explained()
+        self.compared_ = compared_rows(self, features, np.flatnonzero(~aside & (codes == 0)))
         if in_folds:
             self._judge_in_folds(batch, features, codes, groups, known)
         elif aside.any():
@@ -754,7 +761,8 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         table : table or path
             The rows.
         background : table or path, optional
-            Rows that a score is compared with; by default the table itself.
+            Rows that a score is compared with; by default the rows that ``nnpu predict`` and the
+            report compare with: some unlabelled ones of the fit.
         n_orders, random_state : int
             As the classifiers' ``explain``.
 
@@ -768,7 +776,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         if rows.shape[0] == 0:
             names = [column.name for column in self.columns_.columns if column.width]
             return Contributions(math.nan, np.zeros((0, len(names))), names)
-        other = rows if background is None else self.transform(background)
+        other = None if background is None else self.transform(background)
         return explain_rows(self, rows, other, n_orders=n_orders, random_state=random_state)
 
     def __sklearn_tags__(self) -> Any:
