@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 from sklearn.kernel_approximation import RBFSampler
-from sklearn.metrics.pairwise import rbf_kernel
 
 from nnpu.convex.problem import column_sums
 from nnpu.data.vectors import row_blocks
@@ -74,7 +73,7 @@ class Features:
             return X
         assert self.points is not None
         if self.basis == "gaussian":
-            return rbf_kernel(X, self.points.astype(dtype), gamma=self.gamma)
+            return _bumps(X, self.points.astype(dtype), self.gamma)
         return self._sampler(dtype).transform(X)
 
     def _standardise(self, X: Any, dtype: type[np.floating[Any]]) -> Any:
@@ -155,6 +154,21 @@ def fit_features(
         points = rng.normal(0, np.sqrt(2 * gamma), (n_components, d))
         phase = rng.uniform(0, 2 * np.pi, n_components).astype(np.float32)
     return Features(plain.mean, scale, basis, points.astype(np.float32), phase, float(gamma))
+
+
+def _bumps(x: Any, centres: NDArray[Any], gamma: float) -> NDArray[Any]:
+    """Return exp(2γ x·c − γ‖x‖² − γ‖c‖²): one product of longer rows, the rest in place."""
+    if sparse.issparse(x):
+        squares = x.multiply(x).sum(axis=1)[:, None]
+        rows = sparse.hstack([x, squares, np.ones_like(squares)], format="csr")
+    else:
+        squares = np.einsum("ij,ij->i", x, x)
+        rows = np.column_stack([x, squares, np.ones_like(squares)])
+    of_centres = -gamma * np.einsum("ij,ij->i", centres, centres)
+    columns = np.column_stack([2 * gamma * centres, np.full_like(of_centres, -gamma), of_centres])
+    out = np.asarray(rows @ columns.T)
+    np.minimum(out, 0, out=out)  # rounding
+    return np.exp(out, out=out)
 
 
 def _mean_and_scale(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
