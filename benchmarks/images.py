@@ -41,8 +41,13 @@ def images_of(x):
     return np.rint(np.asarray(x).reshape(-1, *shape) * 255).astype(np.uint8)
 
 
-def run(setting, seed, folder, epochs=None):
-    name = setting if epochs is None else f"{setting}-{epochs}"
+def named(setting, epochs=None, minutes=None):
+    ending = "" if epochs is None else f"-{epochs}"
+    return setting + ending + ("" if minutes is None else f"-{minutes:g}-minutes")
+
+
+def run(setting, seed, folder, epochs=None, minutes=None):
+    name = named(setting, epochs, minutes)
     colour = setting == "cifar10"
     d = nnpu_paper.load("cifar10" if colour else "mnist")
     few = setting == "few"
@@ -54,6 +59,7 @@ def run(setting, seed, folder, epochs=None):
         prior,
         augment=["crop", "flip"] if colour else "auto",
         epochs="auto" if epochs is None else epochs,
+        minutes=minutes,
         random_state=seed,
         checkpoint=folder / f"{name}-{seed}.partial",
         verbose=1,
@@ -103,23 +109,24 @@ def main():
     parser.add_argument("--first", type=int, default=1, help="0 was used to choose the recipe")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/images.csv"))
     parser.add_argument("--epochs", type=int, help="of each network; part of the setting's name")
+    parser.add_argument("--minutes", type=float, help="of each fit; part of the setting's name")
     parser.add_argument("--speed", action="store_true")
     options = parser.parse_args()
     if options.speed:
         speed()
         return
     rows = read_results(options.out) if options.out.exists() else []
-    ending = "" if options.epochs is None else f"-{options.epochs}"
+    budget = options.epochs, options.minutes
     for seed in range(options.first, options.first + options.samplings):
         for setting in options.settings:
             done = {(row["setting"], int(row["seed"])) for row in rows}
-            if (setting + ending, seed) in done:
+            if (named(setting, *budget), seed) in done:
                 continue
-            rows.append(run(setting, seed, options.out.parent, options.epochs))
+            rows.append(run(setting, seed, options.out.parent, *budget))
             write_results(options.out, rows)
             print(rows[-1], flush=True)
     for setting in options.settings:
-        errors = [float(row["error"]) for row in rows if row["setting"] == setting + ending]
+        errors = [float(row["error"]) for row in rows if row["setting"] == named(setting, *budget)]
         if errors:
             print(f"{setting}: error {np.mean(errors):.4f} of {len(errors)} samplings")
 

@@ -20,6 +20,7 @@ __all__ = [
     "AUGMENTATIONS",
     "Augment",
     "ConvNet",
+    "Upright",
     "augmentation",
     "channel_scale",
     "moves",
@@ -182,23 +183,75 @@ class ConvNet(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the scores of a batch, shape (n, 1)."""
-        if self.training and self.augment is not None:
-            changed = self.augment(images)
-            if not isinstance(changed, Tensor) or changed.shape != images.shape:
-                came = tuple(changed.shape) if isinstance(changed, Tensor) else shown(changed)
-                raise InputError(
-                    "The 'augment' parameter of ImagePU must be a callable that keeps the shape "
-                    f"of a batch, {tuple(images.shape)}. It returned {came} instead."
-                )
-            images = changed.to(images)
-        if self.training or not self.averaged:
+        if self.training:
+            return self._scores(self.changed(images))
+        if not self.averaged:
             return self._scores(images)
         return torch.stack([self._scores(view) for view in views(images)]).mean(0)
 
-    def _scores(self, images: Tensor) -> Tensor:
+    def changed(self, images: Tensor) -> Tensor:
+        """Return a batch as training sees it, changed at random."""
+        if self.augment is None:
+            return images
+        changed = self.augment(images)
+        if not isinstance(changed, Tensor) or changed.shape != images.shape:
+            came = tuple(changed.shape) if isinstance(changed, Tensor) else shown(changed)
+            raise InputError(
+                "The 'augment' parameter of ImagePU must be a callable that keeps the shape "
+                f"of a batch, {tuple(images.shape)}. It returned {came} instead."
+            )
+        return changed.to(images)
+
+    def features(self, images: Tensor) -> Tensor:
+        """Return what the last layer sees of a batch, shape (n, k)."""
         images = ((images - self.mean) / self.scale).contiguous(memory_format=torch.channels_last)
-        scores: Tensor = self.layers(images)
+        features: Tensor = self.layers[:-1](images)
+        return features
+
+    def start_from(self, other: ConvNet) -> None:
+        """Copy the weights of another network of the same kind, except those of the last layer."""
+        self.layers[:-1].load_state_dict(other.layers[:-1].state_dict())
+
+    def _scores(self, images: Tensor) -> Tensor:
+        scores: Tensor = self.layers[-1](self.features(images))
         return scores
+
+
+class Upright(nn.Module):
+    """Teaches a network which way up images are, which needs no labels.
+
+    Of every four images one stays as it is and the others are turned by one, two and three
+    quarters. It returns the cross-entropy of telling the four apart, a loss for each image. A
+    batch is cut to a square of three quarters of the smaller side, at random: half the cost.
+
+    Parameters
+    ----------
+    network : ConvNet
+        A residual one, which takes images of any size. Its last layer does not learn.
+
+    Examples
+    --------
+    >>> Upright(ConvNet((3, 32, 32), residual=True))(torch.zeros(8, 3, 32, 32)).shape
+    torch.Size([8])
+    """
+
+    def __init__(self, network: ConvNet) -> None:
+        super().__init__()
+        self.network = network
+        self.turns = nn.Linear(network.layers[-1].in_features, 4)  # type: ignore[arg-type]
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return a loss for each image of a batch."""
+        images = self.network.changed(images) if self.training else images
+        side = max(5, min(images.shape[2:]) * 3 // 4)
+        top, left = (int(torch.randint(length - side + 1, ())) for length in images.shape[2:])
+        square = images[:, :, top : top + side, left : left + side]
+        turns = torch.arange(len(images)) % 4
+        turned = torch.empty_like(square)
+        for number in range(4):
+            turned[number::4] = square[number::4].rot90(number, (2, 3))
+        answers = self.turns(self.network.features(turned))
+        return functional.cross_entropy(answers, turns, reduction="none")
 
 
 def _layers(channels: int, height: int, width: int) -> list[nn.Module]:

@@ -3,6 +3,7 @@
 The first network is fitted by Algorithm 1. Its scores of U become soft labels whose mean is the
 share of positives, and a new network is fitted to them. A tenth of the images is kept out of both,
 for the calibration. If the prior is to be estimated, networks on halves of the data come first.
+With an hour a larger network first learns which way up images are, and all others start from it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,14 @@ from nnpu.data.folds import PUStratifiedKFold
 from nnpu.data.vectors import as_array
 from nnpu.estimators import loading, threshold_choice
 from nnpu.estimators.base import BasePUClassifier, FitData
-from nnpu.estimators.image_network import ConvNet, augmentation, channel_scale, moves, refresh
+from nnpu.estimators.image_network import (
+    ConvNet,
+    Upright,
+    augmentation,
+    channel_scale,
+    moves,
+    refresh,
+)
 from nnpu.estimators.image_rows import ImageFormat, equal_images, open_images
 from nnpu.estimators.network import arrays_of, weights_for
 from nnpu.files import write_text
@@ -78,11 +86,12 @@ __all__ = [
     "timed_budget",
 ]
 
-STAGES = ("apart", "half", "first", "second")
+STAGES = ("apart", "half", "first", "second", "pretext")
 TIMED = "plan.json"  # of a fit that was given minutes, beside its checkpoints
-RUNS = ("apart-0", "apart-1", "half-0", "half-1", "first", "second")  # a network each
+RUNS = ("pretext", "apart-0", "apart-1", "half-0", "half-1", "first", "second")  # a network each
 _BATCH = 256
 _LR, _DECAY = 3e-3, 5e-4
+_LR_LATER = 1e-3  # of a network that starts from the weights of another
 _POSITIVES = 64  # labelled images that every batch of the first stage holds, if there are as many
 _MEASURED = 20  # batches that batch norm is measured on anew
 _FOLDS = 10
@@ -91,26 +100,32 @@ _LEAST = 4  # labelled, and unlabelled, images that a fit needs
 _TRIED = 3  # steps that tell what one costs
 _WORTH = 16  # passes that the residual network needs to be better than the small one
 _SPARE = 0.85  # of the time is for passes; scoring takes the rest
+_PRETEXT_COST = 0.6  # of a pass, as its images are smaller
 
 
 class Plan(NamedTuple):
-    """Images per batch, and passes over the data of each kind of network."""
+    """Images per batch, and passes over the data of each kind of network.
+
+    Without a pretext networks start from random weights.
+    """
 
     batch_size: int
     apart: int
     first: int
     second: int
+    pretext: int = 0
 
     def passes(self, *, auto: bool) -> float:
         """All passes of a fit: a tenth is held out, and two networks on halves make one."""
-        return (1 - 1 / _FOLDS) * (self.first + self.second) + auto * (self.apart + self.first)
+        once = self.pretext * _PRETEXT_COST + self.first + self.second
+        return (1 - 1 / _FOLDS) * once + auto * (self.apart + self.first)
 
 
 def budget(n_rows: int, epochs: int | str) -> Plan:
     """Return the plan for so many images: at least some hundred steps for every network.
 
     >>> budget(61_000, "auto"), budget(1_347, "auto").first, budget(1_347, 3).first
-    (Plan(batch_size=256, apart=3, first=8, second=5), 44, 3)
+    (Plan(batch_size=256, apart=3, first=8, second=5, pretext=0), 44, 3)
     """
     batch_size = min(_BATCH, max(32, n_rows // 16))
     if not isinstance(epochs, str):
@@ -139,22 +154,26 @@ def timed_budget(
     Examples
     --------
     >>> timed_budget(50_000, 3600, (3.4e-4, 1.2e-3), auto=False)
-    (Plan(batch_size=256, apart=9, first=28, second=28), True)
+    (Plan(batch_size=256, apart=3, first=11, second=23, pretext=34), True)
     >>> timed_budget(50_000, 300, (3.4e-4, 1.2e-3), auto=False)
-    (Plan(batch_size=256, apart=2, first=8, second=8), False)
+    (Plan(batch_size=256, apart=2, first=8, second=8, pretext=0), False)
     """
     batch_size = budget(n_rows, 1).batch_size
 
-    def plan(epochs: int) -> Plan:
-        return Plan(batch_size, max(1, epochs // 3), epochs, epochs)
+    def plan(epochs: int, *, residual: bool) -> Plan:
+        if not residual:
+            return Plan(batch_size, max(1, epochs // 3), epochs, epochs)
+        first = max(1, epochs // 2)
+        return Plan(batch_size, max(1, first // 3), first, epochs, pretext=max(1, 3 * epochs // 2))
 
-    def most(cost: float) -> int:
-        passes = _SPARE * seconds / (cost * n_rows)
-        return max(1, min(100, int(passes / plan(300).passes(auto=auto) * 300)))
+    def longest(*, residual: bool) -> Plan:
+        passes = _SPARE * seconds / (costs[residual] * n_rows)
+        share = passes / plan(600, residual=residual).passes(auto=auto)
+        return plan(max(1, min(100, int(600 * share))), residual=residual)
 
-    small, residual = costs
-    enough = plan(most(residual)).passes(auto=False) >= _WORTH
-    return plan(most(residual if enough else small)), enough
+    larger = longest(residual=True)
+    enough = larger.passes(auto=False) >= _WORTH
+    return larger if enough else longest(residual=False), enough
 
 
 def read_plan(path: Path) -> tuple[Plan, bool]:
@@ -162,7 +181,13 @@ def read_plan(path: Path) -> tuple[Plan, bool]:
     try:
         stored = json.loads(path.read_text())
         residual = stored.pop("residual")
-        plan = Plan(**{name: check_count(name, n, "the plan") for name, n in stored.items()})
+        least = {"pretext": 0}
+        plan = Plan(
+            **{
+                name: check_count(name, n, "the plan", low=least.get(name, 1))
+                for name, n in stored.items()
+            }
+        )
         if not isinstance(residual, bool):
             raise TypeError("'residual' is neither true nor false")
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -235,6 +260,14 @@ class HeldOut(NamedTuple):
         return self.scores[self.codes == 1], self.scores[self.codes == 0]
 
 
+class _Mean(Objective):
+    """The mean of what the network returns, which is a loss for each image."""
+
+    def terms(self, scores: Tensor, s: Tensor, *, loss: Loss | None = None) -> Terms:
+        total = scores.mean()
+        return Terms(total, torch.zeros_like(total), total, total, torch.zeros_like(total).bool())
+
+
 class _Targets(Objective):
     """The mean of y ℓ(g) + (1 − y) ℓ(−g) with soft labels y, weighted by |2y − 1|.
 
@@ -251,8 +284,8 @@ class _Targets(Objective):
         return Terms(positive, negative, total, total, torch.zeros_like(total).bool())
 
 
-class _TargetSample(TrainingSample):
-    """Images with soft labels, all of them one sample."""
+class _OneSample(TrainingSample):
+    """Images that are one sample, whatever their labels."""
 
     @property
     def groups(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -283,17 +316,28 @@ class Stages:
 
     rows: Rows
     codes: Labels
-    make: Callable[[], nn.Module]
+    make: Callable[[], ConvNet]
     plan: Plan
     sampling: str
     seed: int
     checkpoint: Any = None
     passes: float = 0
     history: History = field(default_factory=list)
+    start: ConvNet | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.folds = Folds(self.rows, self.codes, self.seed)
         self._started, self._passed, self._due = time.monotonic(), 0.0, 0.0
+
+    def pretext(self) -> None:
+        """Learn which way up images are, for a network that all others start from."""
+        if not self.plan.pretext:
+            return
+        sample = _OneSample(self.rows, torch.from_numpy(self.codes), self._kept)
+        objective = _Mean(0.5, loss="logistic")
+        network = self._network("pretext", sample, objective, self.plan.pretext)
+        assert isinstance(network, Upright)
+        self.start = network.network
 
     def apart(self) -> HeldOut:
         """Tell P from U, for a first idea of the prior."""
@@ -316,7 +360,7 @@ class Stages:
         scores = predict_scores(network, self.rows, index=index).numpy()
         labels = (self.codes == 1).astype(np.float32)
         labels[unlabelled] = soft_labels(scores, share)
-        sample = _TargetSample(self.rows, torch.from_numpy(labels), self._kept)
+        sample = _OneSample(self.rows, torch.from_numpy(labels), self._kept)
         objective = _Targets(0.5, loss="logistic")  # the labels know the prior
         return self._network("second", sample, objective, self.plan.second)
 
@@ -372,7 +416,7 @@ class Stages:
             keep_checkpoint=True,
         )
         with seeded(seed):
-            network = self.make()
+            network: nn.Module = self._new(name)
         network, history = train(
             network,
             sample,
@@ -380,7 +424,7 @@ class Stages:
             epochs=epochs,
             batch_size=self.plan.batch_size,
             optimizer="adamw",
-            lr=_LR,
+            lr=_LR if name == "pretext" or self.start is None else _LR_LATER,
             weight_decay=_DECAY,
             seed=seed,
             options=options,
@@ -391,6 +435,14 @@ class Stages:
             row | {"epoch": done + place, "stage": stage, "network": int(number or 0)}
             for place, row in enumerate(history)
         ]
+        return network
+
+    def _new(self, name: str) -> nn.Module:
+        network = self.make()
+        if name == "pretext":
+            return Upright(network)
+        if self.start is not None:
+            network.start_from(self.start)
         return network
 
     def _refresh(self, network: nn.Module, sample: TrainingSample, seed: int, least: int) -> None:
@@ -451,8 +503,9 @@ class ImagePU(BasePUClassifier):
     minutes : float or None, default=None
         About how long the fit may take, in place of `epochs`. A few steps are timed, and the fit
         takes as many passes as there is time for: of a larger, residual network if that can do at
-        least sixteen. The same seed gives the same bits only if the number of passes comes out the
-        same; ``history_`` has a row for each.
+        least sixteen. That one first learns from all images, without labels, which way up they
+        are. The same seed gives the same bits only if the number of passes comes out the same;
+        ``history_`` has a row for each.
     size : (int, int) or None, default=None
         Height and width to which image files are resized. None wants files of one size.
     checkpoint : path-like or None, default=None
@@ -480,8 +533,8 @@ class ImagePU(BasePUClassifier):
         may disagree; ``choose_threshold(at="half")`` makes them agree.
     history_ : list of dict
         One row per epoch: ``stage`` (0 positives against unlabelled images and 1 nnPU on halves,
-        both for the prior; 2 nnPU; 3 soft labels), ``network``, and the training risk as in
-        `PUClassifier`.
+        both for the prior; 2 nnPU; 3 soft labels; 4 which way up images are, whose risk is a
+        cross-entropy), ``network``, and the training risk as in `PUClassifier`.
 
     Examples
     --------
@@ -593,7 +646,7 @@ class ImagePU(BasePUClassifier):
         shown_as = (self.image_shape_, *channel_scale(data.x), augment, moves(self.augment))
         plan, residual = self._plan(data.x, lambda larger: ConvNet(*shown_as, residual=larger))
         passes = plan.passes(auto=self.prior == "auto")
-        return Stages(
+        work = Stages(
             data.x,
             data.codes,
             lambda: ConvNet(*shown_as, residual=residual),
@@ -603,6 +656,8 @@ class ImagePU(BasePUClassifier):
             self.checkpoint,
             passes if self.verbose else 0,
         )
+        work.pretext()
+        return work
 
     def _plan(self, rows: Rows, make: Callable[[bool], nn.Module]) -> tuple[Plan, bool]:
         """Return how long the networks are trained, and whether they are residual ones."""
