@@ -762,7 +762,7 @@ def test_two_samples_rank_and_cut_their_unlabelled_rows_by_the_score(table, tmp_
     model = TablePU(0.2, model="linear", sampling="two-sample").fit(table, "known")
     model.save(tmp_path / "m")
     rows = predicted(tmp_path, "--at", "prior")
-    assert "labelled rows count as positive" not in capsys.readouterr().out
+    assert "labelled ones included" not in capsys.readouterr().out
     u = (table["known"] == 0).to_numpy()
     found = np.array([row["prediction"] == "1" for row in rows])
     assert found[u].sum() == pytest.approx(0.2 * u.sum(), abs=5)  # five folds may tie

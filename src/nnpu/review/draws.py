@@ -355,8 +355,8 @@ def list_count(
     confidence = check_prior(confidence, owner, name="confidence")
     if not yes <= answered <= size:
         raise ParameterError(
-            "The 'yes', 'answered' and 'size' parameters of list_count must not fall in that "
-            f"order. Got {yes}, {answered} and {size} instead."
+            "The parameters of list_count must be in the order yes <= answered <= size. Got "
+            f"{yes}, {answered} and {size} instead."
         )
     counts = np.arange(yes, size - (answered - yes) + 1)  # those that the answers allow
     if anytime:
