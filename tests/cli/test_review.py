@@ -344,7 +344,7 @@ def test_two_people_and_rows_that_wait(fitted, tmp_path, capsys):
         (["--folder", "{there}", "--status"], "not an empty folder"),
         (["--folder", "{r}", "--answers", "{table}"], "not a sheet"),
         (["--serve"], "--serve needs --folder"),
-        (["--folder", "{r}", "--serve", "--status"], "--serve does it all in a page"),
+        (["--folder", "{r}", "--serve", "--status"], "--serve takes no --next, --out"),
         (["--folder", "{r}", "--status", "--port", "8000"], "--port needs --serve"),
     ],
 )

@@ -361,7 +361,7 @@ def _metric_rows(found: Evaluation) -> list[tuple[str, float, float, float, str]
 
 
 def _over_priors(tables: Sequence[Sequence[Mapping[str, float]]]) -> list[dict[str, float]]:
-    """The first table, its intervals widened by what the metrics are at the prior's ends.
+    """The first table, its ranges widened by what the metrics are at the prior's ends.
 
     As `nnpu.metrics.interval` does it: chance and the prior add in quadrature, at each end.
     """

@@ -88,8 +88,8 @@ class Desk:
         except Timeout as error:
             who = f"for {self.by!r} " if self.by else ""
             raise InputError(
-                f"{self._folder} is served {who}already. Open that page, or say with --by who else "
-                "looks."
+                f"{self._folder} is served {who}already. Open that page, or name another "
+                "person with --by."
             ) from error
         self._thread.start()
         return self

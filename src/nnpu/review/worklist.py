@@ -427,7 +427,7 @@ class ListReview:
     def _apply(self, event: dict[str, Any]) -> None:
         for row, drawn in event.get("deal", ()):
             if not self._can_be_dealt(np.array([row])) or row in self._dealt:
-                raise ValueError(f"row {row} cannot be dealt")
+                raise ValueError(f"row {row} cannot be given out")
             self._dealt[row], self._dealt_to[row] = bool(drawn), event["by"]
         for row, value in event.get("answer", ()):
             if not self._can_be_dealt(np.array([row])) or value not in (0, 1, None):

@@ -687,7 +687,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             default the rows that judged the model in `fit`.
         at : {"prior", "half", "regret"}, optional
             "prior": predict as many positives as there are. "half": where the probability is one
-            half. "regret": the cut that loses least over the interval of an estimated prior.
+            half. "regret": the cut that loses least over the range of an estimated prior.
         precision, recall : float, optional
             The value to reach by PU estimates. Exactly one of `at`, `precision` and `recall`.
 
