@@ -1,12 +1,12 @@
 """When a review may stop: how many positives are left, by exact bounds that hold at any time.
 
 A review looks at the rows of a finite table, one after another. A *list look* takes whatever row
-the ranking puts first. A *random look* takes each row that was not dealt before with the same
-chance. Answers to list looks tell nothing about the rest, but they are known. Only random looks are
-evidence.
+the ranking puts first. A *random look* takes one of the rows that nobody has looked at, each
+with the same chance. Answers to list looks tell nothing about the rest, but they are known. Only
+random looks are evidence.
 
-Suppose there are m positives in all, f of them dealt before a random look, and R rows to draw from.
-The look then finds a positive with the chance p = (m − f)/R, whatever the list looks were: they may
+Suppose there are m positives in all, f of them among the rows that were given out before a random
+look, and R rows to draw from. The look then finds a positive with the chance p = (m − f)/R, whatever the list looks were: they may
 depend on all that came before. Somebody who doubts m bets at these odds on another count m′. The
 stake is multiplied by (m′ − f)/(m − f) at a yes, by (R − m′ + f)/(R − m + f) at a no. If m is true,
 the stake is a martingale (or falls on the average, where m′ allows a yes and m does not), and by
@@ -52,14 +52,14 @@ _RECENT = 30  # list looks that the yield of the list is taken from
 
 @dataclass(frozen=True, eq=False)
 class Looks:
-    """The looks of a review, in the order in which their rows were dealt.
+    """The looks of a review, in the order in which the rows were given out.
 
     Parameters
     ----------
     size : int
-        Rows that could be dealt when the review began.
+        Rows that could be looked at when the review began.
     random : array-like of shape (n,)
-        Whether the row was drawn at random from all that were not dealt before.
+        Whether the row was drawn at random from all that were not given out before.
     answers : array-like of shape (n,)
         1 yes, 0 no, NaN for don't know or no answer yet.
 
@@ -95,12 +95,12 @@ class Looks:
 
     @property
     def unclear(self) -> int:
-        """Dealt rows without a clear answer."""
+        """Rows without a clear answer."""
         return int(np.isnan(self.answers).sum())
 
     @property
     def pool(self) -> int:
-        """Rows that were not dealt."""
+        """Rows that were not given out."""
         return self.size - len(self.answers)
 
     def then(self, n: int) -> Looks:
@@ -186,7 +186,7 @@ def certificate(looks: Looks, *, recall: float = 0.9, confidence: float = 0.95) 
     looks : Looks
         The looks so far.
     recall : float, default=0.9
-        The share of the positives that is wanted, of those among the rows that could be dealt.
+        The share of the positives that is wanted, of those among the rows that could be looked at.
     confidence : float, default=0.95
         Of all reviews at most 1 − `confidence` ever get a certificate that is wrong, however often
         they ask for one.

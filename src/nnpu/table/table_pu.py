@@ -833,7 +833,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
     def review(self, table: Any, s: Any = None) -> ListReview:
         """Return a review that works down the list of a table's unlabelled rows.
 
-        Every answer teaches the ranking; the model, its prior and its figures stay as they are.
+        Every answer improves the ranking; the model, its prior and its figures stay as they are.
 
         Parameters
         ----------
@@ -841,7 +841,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             The rows.
         s : str or array-like, optional
             The PU labels or their column; by default the label column of the fit, if the table
-            has it. Labelled rows are never dealt.
+            has it. Labelled rows are never given out.
 
         Returns
         -------
