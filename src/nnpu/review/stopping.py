@@ -6,12 +6,13 @@ with the same chance. Answers to list looks tell nothing about the rest, but the
 random looks are evidence.
 
 Suppose there are m positives in all, f of them among the rows that were given out before a random
-look, and R rows to draw from. The look then finds a positive with the chance p = (m − f)/R, whatever the list looks were: they may
-depend on all that came before. Somebody who doubts m bets at these odds on another count m′. The
-stake is multiplied by (m′ − f)/(m − f) at a yes, by (R − m′ + f)/(R − m + f) at a no. If m is true,
-the stake is a martingale (or falls on the average, where m′ allows a yes and m does not), and by
-Ville's inequality it ever reaches 1/α with a chance of at most α. So the counts at which no stake
-reached 1/α hold with confidence 1 − α at all times at once, also at a time that the answers chose.
+look, and R rows to draw from. The look then finds a positive with the chance p = (m − f)/R,
+whatever the list looks were: they may depend on all that came before. Somebody who doubts m bets at
+these odds on another count m′. The stake is multiplied by (m′ − f)/(m − f) at a yes, by (R − m′ +
+f)/(R − m + f) at a no. If m is true, the stake is a martingale (or falls on the average, where m′
+allows a yes and m does not), and by Ville's inequality it ever reaches 1/α with a chance of at most
+α. So the counts at which no stake reached 1/α hold with confidence 1 − α at all times at once, also
+at a time that the answers chose.
 
 The bets against m are the counts m′ = c·m for a few c: below 1 for the upper end, above 1 for the
 lower end. Such a stake grows with m (falls, for the lower end), so the counts which remain
