@@ -173,11 +173,11 @@ def samples(
 
 
 def least_regret_cut(population: ArrayLike, *calibrations: ScoreCalibration) -> float:
-    """Return the cut that loses least accuracy on the mean over priors that may be the true one.
+    """Return the cut that loses least accuracy on average over priors that may be the true one.
 
     The regret of a cut under a prior is the accuracy by which it falls short of the best cut under
     that prior. Calling every row the more likely class is a cut too: none is chosen that does
-    worse on the mean.
+    worse on average.
 
     Parameters
     ----------

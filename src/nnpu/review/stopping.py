@@ -9,7 +9,7 @@ Suppose there are m positives in all, f of them among the rows that were given o
 look, and R rows to draw from. The look then finds a positive with the chance p = (m − f)/R,
 whatever the list looks were: they may depend on all that came before. Somebody who doubts m bets at
 these odds on another count m′. The stake is multiplied by (m′ − f)/(m − f) at a yes, by (R − m′ +
-f)/(R − m + f) at a no. If m is true, the stake is a martingale (or falls on the average, where m′
+f)/(R − m + f) at a no. If m is true, the stake is a martingale (or falls on average, where m′
 allows a yes and m does not), and by Ville's inequality it ever reaches 1/α with a chance of at most
 α. So the counts at which no stake reached 1/α hold with confidence 1 − α at all times at once, also
 at a time that the answers chose.
@@ -226,7 +226,7 @@ def worth_listing(looks: Looks, *, recall: float, confidence: float, guess: floa
     """Return whether a look at the list brings a certificate nearer than a random look does.
 
     With l positives left of the k that the certificate allows, random looks multiply the stake
-    against k by exp((k − l + l log(l/k))/R) each on the average, so about
+    against k by exp((k − l + l log(l/k))/R) each on average, so about
     R log(1/α)/(k − l + l log(l/k)) of them are needed. A find on the list lowers l and raises k.
     It is worth its price, 1/yield looks, if it saves more than that.
 

@@ -161,7 +161,7 @@ class ListReview:
             free = np.flatnonzero(np.isnan(self.known) & ~self._mask())
             n = min(n, len(free))
             rng = np.random.default_rng([self.random_state, len(self._dealt)])
-            drawn = min(int(share * n + rng.random()), n)  # share·n on the average
+            drawn = min(int(share * n + rng.random()), n)  # share·n on average
             order = free[np.argsort(-ranking[free], kind="stable")]
             listed, rest = order[: n - drawn], np.sort(order[n - drawn :])
             chosen = rng.choice(rest, drawn, replace=False) if drawn else rest[:0]

@@ -38,7 +38,7 @@ _BY_CHANCE = 1e-3  # p-value of labelled rows that score lower
 
 
 class ScorePU(BasePUClassifier):
-    """Make a PU classifier of ready scores: of a network, of Spark, of a vendor.
+    """A PU classifier from ready scores: of a network, of Spark, of a vendor.
 
     Scores and PU labels in; the share of positives, probabilities, a cut, what is known of the
     hidden positives, and a report out. The scores are one number per row, greater for likelier

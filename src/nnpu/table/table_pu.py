@@ -419,7 +419,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         """Compare the list with that of a plain classifier; only verbose=2 has room to say it."""
         found = self.holdout_
         assert found is not None
-        same = "the same folds" if found.fold is not None else "the same rows set aside"
+        same = "in the same folds" if found.fold is not None else "on the same rows set aside"
         plain = against_plain(self, features, codes, fold, rows, found.scores, fitted_to=same)
         self.holdout_ = replace(found, plain=plain)
         return self.holdout_.plain_lines() if self.verbose > 1 else []
