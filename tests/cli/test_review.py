@@ -338,7 +338,7 @@ def test_two_people_and_rows_that_wait(fitted, tmp_path, capsys):
         (["--next", "5"], "--next needs --folder"),
         (["--status"], "--status needs --folder"),
         (["--folder", "{r}"], "Nothing to do"),
-        (["--folder", "{r}", "--next", "5"], "together with --out"),
+        (["--folder", "{r}", "--next", "5"], "with --out FILE"),
         (["--folder", "{r}", "--status", "--top", "5"], "--top does not go with --folder"),
         (["--folder", "{r}", "--status", "--until", "0.9"], "recall=0.9"),
         (["--folder", "{there}", "--status"], "not an empty folder"),
