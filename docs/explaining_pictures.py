@@ -1,7 +1,8 @@
 """Draw the pictures that explain, in images/: ``python docs/explaining_pictures.py``.
 
 Each is drawn dark and light. That of a review takes its figures from the page of the case
-(case.md). Needs matplotlib and Pillow.
+(case.md), that of the cost from benchmarks/results/growth.csv. Needs matplotlib,
+pandas and Pillow.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 from matplotlib import pyplot as plt
 from PIL import Image
 from scipy.stats import norm
@@ -179,11 +181,60 @@ def hidden(colours: Colours) -> Any:
     return figure
 
 
+def growth(colours: Colours) -> Any:
+    """How processor time and memory grow with the rows, and which phase of a fit takes them."""
+    found = pd.read_csv(DOCS.parent / "benchmarks" / "results" / "growth.csv")
+    found = found[found["where"] == "one machine"]
+    sums = found.groupby(["command", "rows"]).agg({"cpu": "sum", "mb": "max"})
+    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.2), width_ratios=(3, 4, 3))
+    looks = {
+        "fit": (colours.positive, "-"),
+        "predict CSV": (colours.line, "--"),
+        "predict Parquet": (colours.line, "-"),
+    }
+    for axis, what in ((left, "cpu"), (right, "mb")):
+        for command, (colour, line) in looks.items():
+            values = sums.loc[command][what]
+            axis.plot(values.index, values, line, color=colour, marker="o", markersize=4)
+        axis.set_xscale("log")
+        axis.set_xlabel("rows")
+    left.set_yscale("log")
+    left.set_yticks([1, 3, 10, 30], ["1", "3", "10", "30"])
+    left.set_yticks([], minor=True)
+    right.set_ylim(bottom=0)
+    for (command, (colour, _)), height in zip(looks.items(), (0.93, 0.82, 0.71), strict=True):
+        text = f"{command} (dashed)" if command.endswith("CSV") else command
+        left.text(0.04, height, text, color=colour, transform=left.transAxes, fontsize=9)
+    left.set_title("processor time, seconds", fontsize=11)
+    right.set_title("peak memory, MB", fontsize=11)
+    fits = found[found.command == "fit"].pivot_table("cpu", "rows", "phase", sort=False)
+    shares = fits.div(fits.sum(axis=1), axis=0)
+    shades = plt.get_cmap("viridis")(np.linspace(0.1, 0.95, len(shares.columns)))
+    begin = np.zeros(len(shares))
+    for phase, shade in zip(shares.columns, shades, strict=True):
+        middle.barh(range(len(shares)), shares[phase], left=begin, color=shade, label=phase)
+        begin += shares[phase].to_numpy()
+    middle.set_yticks(range(len(shares)), [f"{rows:,}" for rows in shares.index])
+    middle.invert_yaxis()
+    middle.set_xticks([])
+    middle.set_title("share of each phase of a fit", fontsize=11)
+    middle.legend(
+        ncols=3, loc="upper center", bbox_to_anchor=(0.45, 0.02), frameon=False, fontsize=8,
+        labelcolor=colours.ink,
+    )  # fmt: skip
+    for axis in (left, middle, right):
+        for side in ("top", "right", *(("left", "bottom") if axis is middle else ())):
+            axis.spines[side].set_visible(False)
+    figure.tight_layout()
+    return figure
+
+
 PICTURES: dict[str, Callable[[Colours], Any]] = {
     "pu-data": pu_data,
     "ranges": ranges,
     "answers": answers,
     "hidden": hidden,
+    "growth": growth,
 }
 
 

@@ -214,11 +214,73 @@ def graphs() -> str:
     )
 
 
+def growth() -> str:
+    """What fit and predict take as rows grow."""
+    found = results("growth")
+    keys = ["where", "rows", "command"]
+    sums = found.groupby(keys, sort=False)[["seconds", "cpu"]].sum()
+    peaks = found.groupby(keys, sort=False)[["mb", "worker_mb"]].max()
+    head = "where", "rows", "command", "processor time", "clock", "peak memory", "of a worker"
+    return table(
+        head,
+        (
+            (
+                *(where, f"{rows:,}", f"`nnpu {command}`"),
+                *(f"{cpu:.1f} s", f"{seconds:.0f} s", f"{mb:,.0f} MB"),
+                f"{worker_mb:,.0f} MB" if "worker" in where else "",
+            )
+            for (where, rows, command), seconds, cpu, mb, worker_mb in sums.join(peaks).itertuples()
+        ),
+    )
+
+
+def growth_phases() -> str:
+    """Processor time of the phases of a fit, by rows."""
+    found = results("growth")
+    found = found[found.command == "fit"]
+    head = [f"{rows:,}, {where}" for where, rows in found.groupby(["where", "rows"]).groups]
+    times = found.pivot_table("cpu", "phase", ["where", "rows"], sort=False)
+    times = times[sorted(times.columns)]
+    return table(
+        ("phase", *head),
+        (
+            (phase, *("" if one != one else f"{one:.1f} s" for one in row))
+            for phase, row in zip(times.index, times.values, strict=True)
+        ),
+    )
+
+
+def hold_out() -> str:
+    """A single hold-out beside three folds: mean differences with their standard errors."""
+    found = results("hold_out")
+
+    def change(part: pd.DataFrame, figure: str) -> str:
+        more = part[f"{figure}, hold-out"] - part[f"{figure}, folds"]
+        return f"{more.mean():+.4f} ± {more.std() / len(more) ** 0.5:.4f}"
+
+    figures = "auc", "accuracy", "prior error"
+    head = "prior", "draws", "tables", "AUC in U", "accuracy in U", "error of the prior"
+    return table(
+        (*head, "processor time"),
+        (
+            (
+                *("estimated" if prior == "auto" else "given", len(part), part.table.nunique()),
+                *(
+                    change(part, one) if prior == "auto" or one != figures[2] else ""
+                    for one in figures
+                ),
+                f"{part['cpu, hold-out'].sum() / part['cpu, folds'].sum():.2f}",
+            )
+            for prior, part in found.groupby("prior")
+        ),
+    )
+
+
 TABLES: dict[str, Callable[[], str]] = {
     one.__name__: one
     for one in (
         *(negatives, imbalanced, scar, biased_labels, boosting, unlabelled),
-        *(found, found_on_tables, certificates, graphs),
+        *(found, found_on_tables, certificates, graphs, growth, growth_phases, hold_out),
     )
 }
 
