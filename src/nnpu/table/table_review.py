@@ -481,9 +481,9 @@ def _shortened(text: str) -> str:
 
 
 def _teaching_features(model: TablePU, batch: Batch) -> Any:
-    """Return what answers teach by: words in rows of length 1, else standardised columns."""
+    """Return what answers teach by: words in rows of length 1, columns, or what a network sees."""
     if model.columns_.has_images:
-        return None
+        return model.classifier_.directions(model.columns_.files(batch))
     raw, origin = model.columns_.as_one_matrix(model.columns_.raw(batch))
     if origin is not None:
         return raw
