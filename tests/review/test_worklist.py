@@ -51,6 +51,34 @@ def test_answers_find_positives_that_the_list_alone_does_not(kind):
     assert np.mean(gained) > 1.2
 
 
+def test_answers_spread_to_neighbours_of_neighbours():
+    """Against a linear system, and to a text that shares no word with any answered one."""
+    rng = np.random.default_rng(0)
+    words = sparse.random_array((90, 60), density=0.1, format="csr", rng=rng)
+    graph = worklist._neighbours(sparse.csr_array(words))
+    dense = graph.toarray()
+    assert np.allclose(dense, dense.T)
+    assert (np.diag(dense) == 0).all()
+    like = (words @ words.T).toarray()
+    np.fill_diagonal(like, 0)
+    linked = like.max(axis=1) > 0
+    best = like.argmax(axis=1)
+    assert (dense[linked, best[linked]] > 0).all()  # the nearest one is a neighbour
+    positive, negative = np.array([3, 5]), np.array([8, 9, 11, 40])
+    given = np.zeros(90)
+    given[positive], given[negative] = 1 / 2, -1 / 4
+    exact = np.linalg.solve(np.eye(90) - worklist._STAYS * dense, given)
+    left = worklist._STAYS ** (worklist._STEPS + 1) / (1 - worklist._STAYS) * np.linalg.norm(given)
+    assert np.linalg.norm(worklist._spread(graph, positive, negative) - exact) <= left
+
+    # 0 and 1 share a word, 1 and 2 another; 3 shares none with these.
+    chain = sparse.csr_array(
+        [[1.0, 0, 0, 0], [1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 0, 1]]
+    )
+    reached = worklist._spread(worklist._neighbours(chain), np.array([0]), np.array([], dtype=int))
+    assert reached[2] > 0 == reached[3] == reached[4]
+
+
 def test_rows_are_dealt_once_and_known_ones_never():
     y, x = problem()
     known = np.where(np.arange(len(y)) % 5 == 0, 1.0, np.nan)

@@ -612,6 +612,7 @@ class ImagePU(BasePUClassifier):
         """
         check_is_fitted(self)
         rows, network, parts = self._validate(X), self.module_.eval(), []
+        assert isinstance(network, ConvNet)
         weight = next(network.parameters())
         with torch.inference_mode():
             for index in torch.arange(len(rows)).split(2048):

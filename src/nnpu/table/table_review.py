@@ -412,10 +412,13 @@ def work_down(
         return result, lines
     share = 0.1 if random is None else random
     rows = review.next(n, share, until=until, by=by) if n else review.waiting
+    if not len(rows):
+        words = "No row is left to look at" if n else "No row waits for an answer"
+        return result, [*lines, f"{words}: {out} was not written."]
     drawn = review.is_random(rows)
     shown = {key: cells for key, cells in batch.columns.items() if key != model.label_}
     columns = table_cells(pa.table(shown) if shown else None, rows)
-    reasons = row_reasons(model, batch, rows) if len(rows) else []
+    reasons = row_reasons(model, batch, rows)
     write_text(out, looks_text(rows, drawn.tolist(), columns, reasons, review.model))
     result |= {"rows": len(rows), "random": int(drawn.sum()), "files": [str(out)]}
     words = f"{len(rows)} rows to look at, {drawn.sum()} of them drawn at random: {out}"
