@@ -47,6 +47,7 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
 from nnpu import ImagePU, TablePU
 from nnpu.review import ListReview
@@ -106,7 +107,7 @@ def problem(name: str, start: int):
         texts = frame["title"].fillna("") + " " + frame["abstract"].fillna("")
         features = sparse.csr_array(TfidfVectorizer(stop_words="english").fit_transform(texts))
     else:
-        features = review.features
+        features = StandardScaler().fit_transform(review.features)  # all columns count the same
     return frame, truth, review, features
 
 
