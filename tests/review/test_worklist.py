@@ -79,6 +79,15 @@ def test_answers_spread_to_neighbours_of_neighbours():
     assert reached[2] > 0 == reached[3] == reached[4]
 
 
+def test_the_regression_of_columns_takes_no_notice_of_their_sizes():
+    y, x = problem()
+    rows = np.arange(len(y))
+    parts = rows[y][:20], rows[~y][:50], rows[200:]
+    sizes = np.array([1e-4, 1.0, 50.0, 1e3])
+    expected = worklist._regression(x, *parts)
+    assert np.allclose(worklist._regression(x * sizes, *parts), expected, atol=1e-3)
+
+
 def test_rows_are_dealt_once_and_known_ones_never():
     y, x = problem()
     known = np.where(np.arange(len(y)) % 5 == 0, 1.0, np.nan)
@@ -242,6 +251,10 @@ def test_a_table_is_reviewed_by_its_own_row_numbers(words, tmp_path):
     before = model.predict_proba(table)
     review = model.review(table)
     assert sparse.issparse(review.features) == words
+    if not words:  # a column counts by its correlation with the score
+        free = ~known.astype(bool)
+        size = abs(np.corrcoef(np.c_[x[:, :2], review.scores][free].T)[2, :2])
+        assert review.features.std(axis=0) == pytest.approx(size / np.sqrt(np.mean(size**2)), 0.1)
     first = review.ranking().copy()
     rows = review.next(60, random=0.1)
     assert not known[rows].any()

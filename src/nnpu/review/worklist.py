@@ -568,6 +568,9 @@ def _regression(
     """Return scores of positives against negatives, the rest being weak negatives."""
     from sklearn.linear_model import LogisticRegression
 
+    if not sp.issparse(features):  # whose columns may be of any size
+        spread = features.std(axis=0)
+        features = features / np.where(spread > 1e-6, spread, 1)
     rows = np.concatenate([positive, negative, rest])
     y = np.arange(rows.size) < positive.size
     weight = np.where(np.arange(rows.size) < positive.size + negative.size, 1.0, _WEAK)
