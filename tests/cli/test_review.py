@@ -373,14 +373,14 @@ def test_a_folder_takes_a_whole_sheet_or_nothing_of_it(fitted, tmp_path, capsys)
         (["--next", "5"], "--next needs --folder"),
         (["--status"], "--status needs --folder"),
         (["--folder", "{r}"], "Nothing to do"),
-        (["--folder", "{r}", "--next", "5"], "together with --out"),
+        (["--folder", "{r}", "--next", "5"], "with --out FILE"),
         (["--folder", "{r}", "--status", "--top", "5"], "--top does not go with --folder"),
         (["--folder", "{r}", "--status", "--until", "0.9"], "recall=0.9"),
         (["--folder", "{there}", "--next", "5", "--out", "{r}"], "not an empty folder"),
         (["--folder", "{r}", "--status"], "holds no review yet"),
         (["--folder", "{r}", "--answers", "{table}"], "holds no review yet"),  # a misspelt name
         (["--serve"], "--serve needs --folder"),
-        (["--folder", "{r}", "--serve", "--status"], "--serve does it all in a page"),
+        (["--folder", "{r}", "--serve", "--status"], "--serve takes no --next, --out"),
         (["--folder", "{r}", "--status", "--port", "8000"], "--port needs --serve"),
     ],
 )
