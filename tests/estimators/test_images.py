@@ -82,6 +82,21 @@ def test_the_prior_is_estimated_where_none_is_given(mixed):
     assert np.array_equal(clf.predict(images) == 1, likely)
 
 
+def test_directions_are_principal_components_of_what_the_last_layer_is_given(fitted, sample):
+    """With as many as there are images, all inner products are kept, up to one scale."""
+    images = sample[0][70:90]
+    found = fitted.directions(images)
+    assert found.shape == (20, 20)
+    assert found.var(axis=0).mean() == pytest.approx(1, rel=1e-4)
+    rows = torch.tensor(images[:, None], dtype=torch.float32)
+    with torch.inference_mode():
+        seen = fitted.module_.features(rows).double().numpy()
+    seen -= seen.mean(axis=0)
+    there, here = seen @ seen.T, found @ found.T
+    assert np.allclose(here / np.trace(here), there / np.trace(there), atol=1e-5)
+    assert fitted.directions(sample[0]).shape == (240, 32)
+
+
 def test_one_sample_labels_as_many_unlabelled_images_as_are_left(mixed):
     images, s, _ = mixed  # 120 of 240 are positive, 60 of them labelled: 60 of 180 are left
     clf = ImagePU(0.5, sampling="one-sample", epochs=8, random_state=0).fit(images, s)

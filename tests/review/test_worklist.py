@@ -51,6 +51,43 @@ def test_answers_find_positives_that_the_list_alone_does_not(kind):
     assert np.mean(gained) > 1.2
 
 
+def test_answers_spread_to_neighbours_of_neighbours():
+    """Against a linear system, and to a text that shares no word with any answered one."""
+    rng = np.random.default_rng(0)
+    words = sparse.random_array((90, 60), density=0.1, format="csr", rng=rng)
+    graph = worklist._neighbours(sparse.csr_array(words))
+    dense = graph.toarray()
+    assert np.allclose(dense, dense.T)
+    assert (np.diag(dense) == 0).all()
+    like = (words @ words.T).toarray()
+    np.fill_diagonal(like, 0)
+    linked = like.max(axis=1) > 0
+    best = like.argmax(axis=1)
+    assert (dense[linked, best[linked]] > 0).all()  # the nearest one is a neighbour
+    positive, negative = np.array([3, 5]), np.array([8, 9, 11, 40])
+    given = np.zeros(90)
+    given[positive], given[negative] = 1 / 2, -1 / 4
+    exact = np.linalg.solve(np.eye(90) - worklist._STAYS * dense, given)
+    left = worklist._STAYS ** (worklist._STEPS + 1) / (1 - worklist._STAYS) * np.linalg.norm(given)
+    assert np.linalg.norm(worklist._spread(graph, positive, negative) - exact) <= left
+
+    # 0 and 1 share a word, 1 and 2 another; 3 shares none with these.
+    chain = sparse.csr_array(
+        [[1.0, 0, 0, 0], [1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 0, 1]]
+    )
+    reached = worklist._spread(worklist._neighbours(chain), np.array([0]), np.array([], dtype=int))
+    assert reached[2] > 0 == reached[3] == reached[4]
+
+
+def test_the_regression_of_columns_takes_no_notice_of_their_sizes():
+    y, x = problem()
+    rows = np.arange(len(y))
+    parts = rows[y][:20], rows[~y][:50], rows[200:]
+    sizes = np.array([1e-4, 1.0, 50.0, 1e3])
+    expected = worklist._regression(x, *parts)
+    assert np.allclose(worklist._regression(x * sizes, *parts), expected, atol=1e-3)
+
+
 def test_rows_are_dealt_once_and_known_ones_never():
     y, x = problem()
     known = np.where(np.arange(len(y)) % 5 == 0, 1.0, np.nan)
@@ -214,6 +251,10 @@ def test_a_table_is_reviewed_by_its_own_row_numbers(words, tmp_path):
     before = model.predict_proba(table)
     review = model.review(table)
     assert sparse.issparse(review.features) == words
+    if not words:  # a column counts by its correlation with the score
+        free = ~known.astype(bool)
+        size = abs(np.corrcoef(np.c_[x[:, :2], review.scores][free].T)[2, :2])
+        assert review.features.std(axis=0) == pytest.approx(size / np.sqrt(np.mean(size**2)), 0.1)
     first = review.ranking().copy()
     rows = review.next(60, random=0.1)
     assert not known[rows].any()

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.extmath import randomized_svd
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from nnpu.extras import needing
 
@@ -472,6 +473,7 @@ def _duration(seconds: float) -> str:
 
 
 _OWNER = "ImagePU"
+_DIRECTIONS = 32  # in which images are compared
 _MOST_PIXELS = 2**26  # of an image that a model folder may ask for
 
 
@@ -591,6 +593,38 @@ class ImagePU(BasePUClassifier):
         low, high = (0.0, 255.0) if self._format.kind == "bytes" else self._format.limits()
         shown = ((images - low) / (high - low) * 255).round().clamp(0, 255).to(torch.uint8)
         return np.ascontiguousarray(shown.permute(0, 2, 3, 1).numpy())
+
+    def directions(self, X: Any) -> NDArray[np.float32]:
+        """Return what the network sees of each image, in a few numbers.
+
+        They are the first principal components of what its last layer is given, whose variances
+        are 1 on the mean. Other images have other components: compare images of one call only.
+
+        Parameters
+        ----------
+        X : images
+            As in `predict`.
+
+        Returns
+        -------
+        array of shape (n, k)
+            k is 32, or less where there are fewer images.
+        """
+        check_is_fitted(self)
+        rows, network, parts = self._validate(X), self.module_.eval(), []
+        assert isinstance(network, ConvNet)
+        weight = next(network.parameters())
+        with torch.inference_mode():
+            for index in torch.arange(len(rows)).split(2048):
+                images = rows.take(index)
+                assert isinstance(images, torch.Tensor)
+                parts.append(network.features(images.to(weight)).cpu().numpy())
+        seen = np.concatenate(parts)
+        seen -= seen.mean(axis=0)
+        k = min(_DIRECTIONS, *seen.shape)
+        left, size, _ = randomized_svd(seen, k, random_state=0)
+        scale = np.sqrt(len(seen) * k) / max(float(np.linalg.norm(size)), 1e-12)
+        return np.asarray(left * (size * scale), dtype=np.float32)
 
     def _check_parameters(self) -> None:
         self._check_shared_parameters()

@@ -248,7 +248,9 @@ def looks_text(
     return text.getvalue()
 
 
-def read_looks(path: str | os.PathLike[str], name: str) -> tuple[list[int], list[float]]:
+def read_looks(
+    path: str | os.PathLike[str], name: str, known: FloatArray
+) -> tuple[list[int], list[float]]:
     """Return the rows that a sheet of a review down a list answers, and the answers.
 
     Parameters
@@ -257,6 +259,8 @@ def read_looks(path: str | os.PathLike[str], name: str) -> tuple[list[int], list
         The sheet; rows whose answer is blank are left out.
     name : str
         The review that it must be of.
+    known : array
+        NaN for the rows that can be looked at.
     """
     names, lines = _csv_lines(path)
     missing = [column for column in ("answer", "row", "review") if column not in names]
@@ -270,7 +274,7 @@ def read_looks(path: str | os.PathLike[str], name: str) -> tuple[list[int], list
             f"{path} is not a sheet of this kind of review: it has no column {', '.join(missing)}. "
             "Write it with --next and --out, and change nothing but the column answer."
         )
-    rows, answers = [], []
+    answers: dict[int, float] = {}
     for line, cells_ in lines:
         where, found = f"{path}, line {line}", dict(zip(names, cells_, strict=False))
         if found.get("review") != name:
@@ -286,10 +290,17 @@ def read_looks(path: str | os.PathLike[str], name: str) -> tuple[list[int], list
             row = int(found["row"]) - 1
         except ValueError as error:
             raise InputError(f"{where}: the column row must stay as it was.") from error
-        if answer is not None:
-            rows.append(row)
-            answers.append(answer)
-    return rows, answers
+        if answer is None:
+            continue
+        if not 0 <= row < len(known) or not np.isnan(known[row]):
+            raise InputError(
+                f"{where}: row {row + 1} is not one to look at: it is labelled, known or not in "
+                "the table. The column row must stay as it was."
+            )
+        if row in answers and not np.array_equal(answers[row], answer, equal_nan=True):
+            raise InputError(f"{where}: row {row + 1} has another answer further up. Keep one.")
+        answers[row] = answer
+    return list(answers), list(answers.values())
 
 
 def _csv_lines(path: str | os.PathLike[str]) -> tuple[list[str], list[tuple[int, list[str]]]]:

@@ -1,13 +1,20 @@
 """A review that works down a list: every answer improves the ranking, and none is lost.
 
+<<<<<<< HEAD
+The first list is the model's. After a round the rows are ranked anew by a few scores, each scaled
+to the rows that are not dealt yet:
+=======
 The first list is the model's. After a round the rows are ranked anew by three scores, each scaled
 to the rows that were not given out yet:
+>>>>>>> main
 
 - the model's own score;
 - a logistic regression of known and found positives against rows answered no, with the rows that
   nobody looked at as weak negatives;
 - a kernel ridge regression of the answers alone, which learns where the list is right and where
-  it is not. It counts more with every answer, n/(n + 50).
+  it is not. It counts more with every answer, n/(n + 50);
+- for words, what spreads from positives and negatives to the rows most like them, and from these
+  to theirs.
 
 The answers change the order and nothing else: the prior and the figures of the model stay, and what
 is left is judged by random looks alone (`nnpu.review.stopping`).
@@ -56,6 +63,8 @@ _WEAK = 0.3  # weight, as a negative, of a row that nobody looked at: most are n
 _WORDS, _NUMBERS = 1.0, 0.3  # weight of the regression on sparse rows, and on dense ones
 _TAUGHT, _HALF = 1.5, 50  # weight of the answers alone, half of it after this many
 _RIDGE, _RIDGE_NEAR = 3.0, 1.0  # of the answers alone: on sparse rows, and on dense ones
+_NEIGHBOURS, _SPREAD = 10, 0.5  # of a sparse row; weight of what reaches it over them
+_STEPS, _STAYS = 40, 0.9  # over them, and how much is left after each
 _LATEST = 2000  # answers that the ridge regression sees: its time grows with their cube
 _BLOCK = 4096  # dense rows at once: the kernel is a column an answer wide
 
@@ -124,6 +133,7 @@ class ListReview:
         self._dealt: dict[int, bool] = {}  # row: drawn at random; in the order of the deals
         self._dealt_to: dict[int, str] = {}
         self._given: dict[int, dict[str, float]] = {}  # row: person: answer; the latest last
+        self._graph: Any = None  # of the neighbours of sparse rows, once it is needed
         self._read = 0  # bytes of the log that are in memory
 
     def next(
@@ -349,6 +359,10 @@ class ListReview:
         negative = np.concatenate([np.flatnonzero(self.known == 0), asked[y == 0]])
         if positive.size:
             total += weight * _scaled(_regression(self.features, positive, negative, rest), rest)
+            if sp.issparse(self.features):
+                if self._graph is None:
+                    self._graph = _neighbours(self.features)
+                total += _SPREAD * _scaled(_spread(self._graph, positive, negative), rest)
         if np.ptp(y):
             share = asked.size / (asked.size + _HALF)
             taught = _ridge(self.features, asked[-_LATEST:], y[-_LATEST:])
@@ -559,6 +573,9 @@ def _regression(
     """Return scores of positives against negatives, the rest being weak negatives."""
     from sklearn.linear_model import LogisticRegression
 
+    if not sp.issparse(features):  # whose columns may be of any size
+        spread = features.std(axis=0)
+        features = features / np.where(spread > 1e-6, spread, 1)
     rows = np.concatenate([positive, negative, rest])
     y = np.arange(rows.size) < positive.size
     weight = np.where(np.arange(rows.size) < positive.size + negative.size, 1.0, _WEAK)
@@ -567,6 +584,38 @@ def _regression(
     model = LogisticRegression(tol=1e-3, max_iter=200)
     fitted = model.fit(features[rows], y, sample_weight=weight)
     return np.asarray(fitted.decision_function(features), dtype=np.float64)
+
+
+def _neighbours(features: Any) -> Any:
+    """Return D^-1/2 A D^-1/2: A is how like each row is to its nearest ones, D its sums."""
+    n = features.shape[0]
+    k = min(_NEIGHBOURS, n - 1)
+    parts = []
+    for first in range(0, n, _BLOCK // 8):
+        like = (features[first : first + _BLOCK // 8] @ features.T).toarray()
+        here = np.arange(len(like))
+        like[here, first + here] = 0
+        near = np.argpartition(-like, k - 1, axis=1)[:, :k]
+        rows, values = np.repeat(here, k), np.take_along_axis(like, near, axis=1)
+        parts.append(sp.csr_array((values.ravel(), (rows, near.ravel())), shape=like.shape))
+    graph = sp.csr_array(sp.vstack(parts)).maximum(0)
+    graph = graph.maximum(graph.T)
+    scale = 1 / np.sqrt(np.maximum(graph.sum(axis=1), 1e-9))
+    return sp.csr_array(graph * scale[:, None] * scale[None, :])
+
+
+def _spread(
+    graph: Any, positive: NDArray[np.intp], negative: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Return what reaches each row of the positives and negatives over the graph."""
+    given = np.zeros(graph.shape[0])
+    given[positive] = 1 / len(positive)
+    given[negative] = -1 / max(len(negative), len(positive))
+    total = given.copy()
+    for _ in range(_STEPS):
+        given = _STAYS * (graph @ given)
+        total += given
+    return total
 
 
 def _ridge(features: Any, asked: NDArray[np.intp], y: NDArray[np.float64]) -> NDArray[np.float64]:

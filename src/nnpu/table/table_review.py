@@ -51,6 +51,7 @@ __all__ = [
     "Findings",
     "ListFindings",
     "TableReview",
+    "column_weights",
     "kept_review",
     "list_findings",
     "list_name",
@@ -300,7 +301,7 @@ def list_review(
     expected = float(unlabelled_probability(positive, share)[np.isnan(known_rows)].sum())
     return ListReview(
         scores,
-        _teaching_features(model, batch),
+        _teaching_features(model, batch, scores, np.isnan(known_rows)),
         known=known_rows,
         expected=expected,
         random_state=model.random_state,
@@ -412,10 +413,13 @@ def work_down(
         return result, lines
     share = 0.1 if random is None else random
     rows = review.next(n, share, until=until, by=by) if n else review.waiting
+    if not len(rows):
+        words = "No row is left to look at" if n else "No row waits for an answer"
+        return result, [*lines, f"{words}: {out} was not written."]
     drawn = review.is_random(rows)
     shown = {key: cells for key, cells in batch.columns.items() if key != model.label_}
     columns = table_cells(pa.table(shown) if shown else None, rows)
-    reasons = row_reasons(model, batch, rows) if len(rows) else []
+    reasons = row_reasons(model, batch, rows)
     write_text(out, looks_text(rows, drawn.tolist(), columns, reasons, review.model))
     result |= {"rows": len(rows), "random": int(drawn.sum()), "files": [str(out)]}
     words = f"{len(rows)} rows to look at, {drawn.sum()} of them drawn at random: {out}"
@@ -480,14 +484,40 @@ def _shortened(text: str) -> str:
     return f"{text[:_LONGEST_CELL]} … ({len(text):,} characters)"
 
 
-def _teaching_features(model: TablePU, batch: Batch) -> Any:
-    """Return what answers teach by: words in rows of length 1, else standardised columns."""
+def _teaching_features(model: TablePU, batch: Batch, scores: Any, unknown: Any) -> Any:
+    """Return what answers teach by: words in rows of length 1, columns, or what a network sees.
+
+    Columns of numbers are weighed by how far they go with the score among the rows to look at:
+    rows are alike if they are in what matters.
+    """
     if model.columns_.has_images:
-        return None
+        return model.classifier_.directions(model.columns_.files(batch))
     raw, origin = model.columns_.as_one_matrix(model.columns_.raw(batch))
     if origin is not None:
         return raw
-    return normalize(raw) if sparse.issparse(raw) else model.columns_.transform(batch)
+    if sparse.issparse(raw):
+        return normalize(raw)
+    columns = np.asarray(model.columns_.transform(batch), dtype=np.float64)
+    return columns * column_weights(columns[unknown], scores[unknown])
+
+
+def column_weights(columns: NDArray[np.float64], scores: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the correlation of each column with the scores, its sign and scale aside.
+
+    Their mean square is 1. All are 1 if no column goes with the scores.
+
+    Examples
+    --------
+    >>> column_weights(np.array([[0, 1, 3], [1, 0, 3], [2, 1, 3]]), np.array([2.0, 3.0, 4.0]))
+    array([1.73205081, 0.        , 0.        ])
+    """
+    if len(scores) == 0:
+        return np.ones(columns.shape[1])
+    apart, score = columns - columns.mean(axis=0), scores - np.mean(scores, dtype=np.float64)
+    size = np.sqrt((apart**2).sum(axis=0))
+    weight = np.divide(np.abs(score @ apart), size, out=np.zeros(len(size)), where=size > 0)
+    scale = float(np.sqrt(np.mean(weight**2)))
+    return weight / scale if scale > 0 else np.ones_like(weight)
 
 
 @dataclass(frozen=True)
