@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -18,8 +19,10 @@ from nnpu.hidden import (
     TYPICAL,
     Answers,
     Estimate,
+    HiddenPositives,
     KnownShare,
     LabelLaw,
+    _best_first,
     _bounded,
     _Curves,
     audited_hidden,
@@ -237,6 +240,98 @@ def test_two_samples_hold_positives_of_the_kind_that_gets_labelled(cuts_at_power
         a, q = found.at_random.found(n).value, n / 1024
         expected = [q + c * (a - q) for c in (0.5, 0.05, 0.95)]
         np.testing.assert_allclose(found.found(n), expected, atol=0.02)
+
+
+# --- the first rows --------------------------------------------------------------------------
+
+
+def test_the_range_of_the_first_rows_reaches_up_to_random_labels():
+    """Labels were drawn at random and all of the first rows are positive: the range allows it."""
+    y, s, scores = sample(n=4000, share=0.3, labelled=0.3, gap=3.5)
+    ranked = y[s == 0][np.argsort(-scores[s == 0])]
+    known = KnownShare(0.2, 0.1, 0.3, bound=0.3)
+    found = hidden_positives(s, scores, 1.0, known)
+    for n in (20, 50, 200):
+        assert found.top(n).high >= min(found.at_random.top(n).high, found.top(n).low + 0.9)
+        assert found.top(n).low <= ranked[:n].mean() <= found.top(n).high
+    assert ranked[:20].all()
+    assert found.top(20).high == 1
+
+
+def test_labels_that_cannot_be_random_do_not_widen_the_range():
+    _, s, scores = sample(n=4000, share=0.3, labelled=0.3, gap=3.5)
+    found = hidden_positives(s, scores, 1.0, KnownShare(0.2, 0.1, 0.3, bound=0.3))
+    sure = replace(found, contradicted="They were not.")
+    law = HiddenPositives.top(found, 50)
+    assert sure.top(50) == law
+    assert found.top(50).high > law.high
+    bounded = hidden_positives(s, scores, 1.0, given(0.2), label_bias=2.0)
+    assert bounded.top(50) == HiddenPositives.top(bounded, 50)
+
+
+@pytest.mark.parametrize("gap", [0.5, 1.5, 3.0])
+@pytest.mark.parametrize("value", [0.02, 0.1, 0.3])
+def test_reaching_up_keeps_the_value_and_cuts_only_below_it(gap, value):
+    """The range is at most .9 wide by it, and no list holds more than there are positives."""
+    _, s, scores = sample(gap=gap)
+    known = KnownShare(value, value / 3, min(3 * value, 0.4), bound=0.4)
+    found = hidden_positives(s, scores, 1.0, known)
+    for n in (20, 50, 100, 400, found.rows):
+        law, now = HiddenPositives.top(found, n), found.top(n)
+        assert law.low <= now.low <= now.value == law.value
+        assert now.high >= law.high
+        assert width(now) <= max(0.9 + 1e-9, width(law))
+        assert now.high * n <= max(found.share.high * found.rows, law.high * n) + 1e-9
+
+
+def best_first(recall, above, cuts=(0, 0.01, 0.02, 0.04, 0.08, 1)):
+    return _best_first(np.array([recall], float), np.array(cuts, float), np.array(above))[0]
+
+
+def test_the_first_rows_hold_labelled_rows_at_the_rate_of_a_longer_list_at_least():
+    """.3 in .04 are 7.5 a unit; the first .01 and .02 had none: they get .075 and .15."""
+    above = np.linspace(0.001, 0.08, 15)  # the 15th labelled row ends the part that is compared
+    found = best_first([0, 0, 0, 0.3, 0.4, 1], above)
+    np.testing.assert_allclose(found, [0, 0.075, 0.15, 0.3, 0.4, 1])
+
+
+def test_a_list_with_its_best_rows_first_is_left_as_it_is():
+    recall = [0, 0.3, 0.4, 0.5, 0.6, 1]
+    np.testing.assert_allclose(best_first(recall, np.linspace(0.001, 0.08, 15)), recall)
+
+
+def test_beyond_a_fifth_of_u_no_rate_is_borrowed():
+    cuts = (0, 0.1, 0.2, 0.4, 1)
+    found = best_first([0, 0, 0.1, 0.9, 1], np.linspace(0.01, 0.39, 10), cuts)
+    np.testing.assert_allclose(found, [0, 0.05, 0.1, 0.9, 1])
+
+
+@pytest.mark.parametrize("above", [[0.07] * 15, np.linspace(0.04, 0.08, 15), [0.5] * 15])
+def test_a_list_with_its_best_rows_further_down_is_believed(above):
+    """Labelled rows that lie near the end of the part, or all beyond it."""
+    recall = [0, 0, 0, 0.01, 0.4, 1]
+    np.testing.assert_allclose(best_first(recall, above), recall)
+
+
+def test_ranges_of_the_first_rows_at_random_get_narrower_and_hold(monkeypatch):
+    """Well-separated classes, the share given: without what longer lists say 20 rows tell less."""
+    monkeypatch.setattr(law_module, "_DRAWS", 300)
+
+    def run():
+        held, widths = [], []
+        for seed in range(60):
+            y, s, scores = sample(seed, n=2000, share=0.3, labelled=0.3, gap=2.0)
+            y, u = y[s == 0], scores[s == 0]
+            top = hidden_positives(s, scores, 1.0, given(y.mean())).at_random.top(20)
+            held.append(top.low <= y[np.argsort(-u)[:20]].mean() <= top.high)
+            widths.append(width(top))
+        return np.mean(held), np.mean(widths)
+
+    held, mean = run()
+    monkeypatch.setattr(law_module, "_best_first", lambda recall, cuts, above: recall)
+    before, wide = run()
+    assert held >= max(0.85, before - 0.05)
+    assert mean < 0.9 * wide
 
 
 # --- labels of bounded bias ------------------------------------------------------------------
