@@ -22,7 +22,6 @@ from nnpu.hidden import (
     HiddenPositives,
     KnownShare,
     LabelLaw,
-    _best_first,
     _bounded,
     _Curves,
     audited_hidden,
@@ -282,56 +281,6 @@ def test_reaching_up_keeps_the_value_and_cuts_only_below_it(gap, value):
         assert now.high >= law.high
         assert width(now) <= max(0.9 + 1e-9, width(law))
         assert now.high * n <= max(found.share.high * found.rows, law.high * n) + 1e-9
-
-
-def best_first(recall, above, cuts=(0, 0.01, 0.02, 0.04, 0.08, 1)):
-    return _best_first(np.array([recall], float), np.array(cuts, float), np.array(above))[0]
-
-
-def test_the_first_rows_hold_labelled_rows_at_the_rate_of_a_longer_list_at_least():
-    """.3 in .04 are 7.5 a unit; the first .01 and .02 had none: they get .075 and .15."""
-    above = np.linspace(0.001, 0.08, 15)  # the 15th labelled row ends the part that is compared
-    found = best_first([0, 0, 0, 0.3, 0.4, 1], above)
-    np.testing.assert_allclose(found, [0, 0.075, 0.15, 0.3, 0.4, 1])
-
-
-def test_a_list_with_its_best_rows_first_is_left_as_it_is():
-    recall = [0, 0.3, 0.4, 0.5, 0.6, 1]
-    np.testing.assert_allclose(best_first(recall, np.linspace(0.001, 0.08, 15)), recall)
-
-
-def test_beyond_a_fifth_of_u_no_rate_is_borrowed():
-    cuts = (0, 0.1, 0.2, 0.4, 1)
-    found = best_first([0, 0, 0.1, 0.9, 1], np.linspace(0.01, 0.39, 10), cuts)
-    np.testing.assert_allclose(found, [0, 0.05, 0.1, 0.9, 1])
-
-
-@pytest.mark.parametrize("above", [[0.07] * 15, np.linspace(0.04, 0.08, 15), [0.5] * 15])
-def test_a_list_with_its_best_rows_further_down_is_believed(above):
-    """Labelled rows that lie near the end of the part, or all beyond it."""
-    recall = [0, 0, 0, 0.01, 0.4, 1]
-    np.testing.assert_allclose(best_first(recall, above), recall)
-
-
-def test_ranges_of_the_first_rows_at_random_get_narrower_and_hold(monkeypatch):
-    """Well-separated classes, the share given: without what longer lists say 20 rows tell less."""
-    monkeypatch.setattr(law_module, "_DRAWS", 300)
-
-    def run():
-        held, widths = [], []
-        for seed in range(60):
-            y, s, scores = sample(seed, n=2000, share=0.3, labelled=0.3, gap=2.0)
-            y, u = y[s == 0], scores[s == 0]
-            top = hidden_positives(s, scores, 1.0, given(y.mean())).at_random.top(20)
-            held.append(top.low <= y[np.argsort(-u)[:20]].mean() <= top.high)
-            widths.append(width(top))
-        return np.mean(held), np.mean(widths)
-
-    held, mean = run()
-    monkeypatch.setattr(law_module, "_best_first", lambda recall, cuts, above: recall)
-    before, wide = run()
-    assert held >= max(0.85, before - 0.05)
-    assert mean < 0.9 * wide
 
 
 # --- labels of bounded bias ------------------------------------------------------------------

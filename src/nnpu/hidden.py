@@ -61,7 +61,6 @@ LENGTHS = (20, 50, 100, 200, 500, 1_000, 2_000, 5_000)
 #: cut a little more, which costs nothing in how often ranges hold (``docs/lab/genuine.md``).
 _TAILS, _WIDE = (0.05, 0.06, 0.07, 0.08, 0.1), 0.88
 _REACH = 0.9  # the range of the first rows reaches up to random labels as far as it is no wider
-_BORROWED = 15, 0.2  # the labelled rows, and the share of U, that tell about the first rows
 
 
 @dataclass(frozen=True)
@@ -644,26 +643,7 @@ def _labelled_recall(
     weights = rng.gamma(counts + anywhere, size=(_DRAWS, len(counts)))
     total = weights.sum(axis=1, keepdims=True)
     recall = np.minimum(np.cumsum(weights, axis=1) / total, 1)
-    return _best_first(np.concatenate([np.zeros((_DRAWS, 1)), recall], axis=1), cuts, above)
-
-
-def _best_first(
-    recall: NDArray[np.float64], cuts: NDArray[np.float64], above: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Let the first rows hold labelled rows at no lower rate than longer lists do.
-
-    Only few labelled rows are among them, and a list that ranks has its best rows first. Up to the
-    15th labelled row, and in the first fifth of U, draws that say otherwise are raised; not if
-    these labelled rows lie nearer to the end of that part than chance would have them.
-    """
-    last = min(float(np.sort(above)[: _BORROWED[0]][-1]), _BORROWED[1])
-    part = above[above <= last]
-    if not part.size or part.mean() > last * (0.5 + 1 / np.sqrt(12 * part.size)):
-        return recall
-    end = int(np.searchsorted(cuts, last, "right"))
-    rate = recall[:, 1:end] / cuts[1:end]
-    rate = np.maximum.accumulate(rate[:, ::-1], axis=1)[:, ::-1]
-    return np.concatenate([recall[:, :1], rate * cuts[1:end], recall[:, end:]], axis=1)
+    return np.concatenate([np.zeros((_DRAWS, 1)), recall], axis=1)
 
 
 def _shares_at_random(known: KnownShare, normal: NDArray[np.float64]) -> NDArray[np.float64]:
