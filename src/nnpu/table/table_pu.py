@@ -419,7 +419,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         """Compare the list with that of a plain classifier; only verbose=2 has room to say it."""
         found = self.holdout_
         assert found is not None
-        same = "the same folds" if found.fold is not None else "the same rows set aside"
+        same = "in the same folds" if found.fold is not None else "on the same rows set aside"
         plain = against_plain(self, features, codes, fold, rows, found.scores, fitted_to=same)
         self.holdout_ = replace(found, plain=plain)
         return self.holdout_.plain_lines() if self.verbose > 1 else []
@@ -687,7 +687,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             default the rows that judged the model in `fit`.
         at : {"prior", "half", "regret"}, optional
             "prior": predict as many positives as there are. "half": where the probability is one
-            half. "regret": the cut that loses least over the interval of an estimated prior.
+            half. "regret": the cut that loses least over the range of an estimated prior.
         precision, recall : float, optional
             The value to reach by PU estimates. Exactly one of `at`, `precision` and `recall`.
 
@@ -833,7 +833,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
     def review(self, table: Any, s: Any = None) -> ListReview:
         """Return a review that works down the list of a table's unlabelled rows.
 
-        Every answer teaches the ranking; the model, its prior and its figures stay as they are.
+        Every answer improves the ranking; the model, its prior and its figures stay as they are.
 
         Parameters
         ----------
@@ -841,7 +841,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             The rows.
         s : str or array-like, optional
             The PU labels or their column; by default the label column of the fit, if the table
-            has it. Labelled rows are never dealt.
+            has it. Labelled rows are never given out.
 
         Returns
         -------
