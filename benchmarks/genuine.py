@@ -145,6 +145,9 @@ def fit(args):
             s = frame["known"].to_numpy().astype(int)
             model = TablePU(random_state=draw).fit(frame.iloc[fitted], "known")
             found = model.holdout_
+            if found is None:  # fewer than ten labelled rows
+                print(name, draw, "is not judged", flush=True)
+                continue
             y = truth[fitted][judged_rows(found)]
             known = known_share(model.classifier_, found.s)
             cut = unlabelled_cut(model.classifier_, model.labelled_share_)
@@ -302,7 +305,7 @@ def table(rows, kind):
         lines.append(
             [
                 figure,
-                mean(lambda v, lo, hi, t, r: lo <= t <= hi and hi - lo <= 0.9),
+                mean(lambda v, lo, hi, t, r: lo <= t <= hi and hi - lo <= 0.9 + 1e-9),
                 mean(lambda v, lo, hi, t, r: hi - lo),
                 mean(lambda v, lo, hi, t, r: score(lo, hi, t)),
                 float(np.mean([constant(name) for name in problems])),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -18,6 +19,7 @@ from nnpu.hidden import (
     TYPICAL,
     Answers,
     Estimate,
+    HiddenPositives,
     KnownShare,
     LabelLaw,
     _bounded,
@@ -237,6 +239,48 @@ def test_two_samples_hold_positives_of_the_kind_that_gets_labelled(cuts_at_power
         a, q = found.at_random.found(n).value, n / 1024
         expected = [q + c * (a - q) for c in (0.5, 0.05, 0.95)]
         np.testing.assert_allclose(found.found(n), expected, atol=0.02)
+
+
+# --- the first rows --------------------------------------------------------------------------
+
+
+def test_the_range_of_the_first_rows_reaches_up_to_random_labels():
+    """Labels were drawn at random and all of the first rows are positive: the range allows it."""
+    y, s, scores = sample(n=4000, share=0.3, labelled=0.3, gap=3.5)
+    ranked = y[s == 0][np.argsort(-scores[s == 0])]
+    known = KnownShare(0.2, 0.1, 0.3, bound=0.3)
+    found = hidden_positives(s, scores, 1.0, known)
+    for n in (20, 50, 200):
+        assert found.top(n).high >= min(found.at_random.top(n).high, found.top(n).low + 0.9)
+        assert found.top(n).low <= ranked[:n].mean() <= found.top(n).high
+    assert ranked[:20].all()
+    assert found.top(20).high == 1
+
+
+def test_labels_that_cannot_be_random_do_not_widen_the_range():
+    _, s, scores = sample(n=4000, share=0.3, labelled=0.3, gap=3.5)
+    found = hidden_positives(s, scores, 1.0, KnownShare(0.2, 0.1, 0.3, bound=0.3))
+    sure = replace(found, contradicted="They were not.")
+    law = HiddenPositives.top(found, 50)
+    assert sure.top(50) == law
+    assert found.top(50).high > law.high
+    bounded = hidden_positives(s, scores, 1.0, given(0.2), label_bias=2.0)
+    assert bounded.top(50) == HiddenPositives.top(bounded, 50)
+
+
+@pytest.mark.parametrize("gap", [0.5, 1.5, 3.0])
+@pytest.mark.parametrize("value", [0.02, 0.1, 0.3])
+def test_reaching_up_keeps_the_value_and_cuts_only_below_it(gap, value):
+    """The range is at most .9 wide by it, and no list holds more than there are positives."""
+    _, s, scores = sample(gap=gap)
+    known = KnownShare(value, value / 3, min(3 * value, 0.4), bound=0.4)
+    found = hidden_positives(s, scores, 1.0, known)
+    for n in (20, 50, 100, 400, found.rows):
+        law, now = HiddenPositives.top(found, n), found.top(n)
+        assert law.low <= now.low <= now.value == law.value
+        assert now.high >= law.high
+        assert width(now) <= max(0.9 + 1e-9, width(law))
+        assert now.high * n <= max(found.share.high * found.rows, law.high * n) + 1e-9
 
 
 # --- labels of bounded bias ------------------------------------------------------------------
