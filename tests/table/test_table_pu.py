@@ -354,7 +354,7 @@ def test_two_tables_are_one_with_labels_and_two_samples():
     s = np.repeat([0, 1], [300, 80])
     how = {"model": "linear", "sampling": "two-sample"}
     other = TablePU(0.4, **how).fit(pd.concat([u, p]).reset_index(drop=True), s)
-    assert one.sampling == "two-sample"
+    assert one.sampling == one.sampling_ == "two-sample"
     assert np.array_equal(one.decision_function(u), other.decision_function(u))
 
 

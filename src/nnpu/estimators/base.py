@@ -173,6 +173,8 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         The class prior π_p that was given or estimated.
     prior_estimate_ : PriorEstimate or None
         How it was estimated, if it was; without its curve in a classifier from a folder.
+    sampling_ : {"one-sample", "two-sample"}
+        How the rows of the fit came about.
     calibration_ : ScoreCalibration
         From scores to probabilities: the plain logistic function until `calibrate` is called.
     threshold_ : float
@@ -236,6 +238,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     ) -> tuple[FitData, Any]:
         """Take the steps of a fit up to ``prior_``; return what the others take."""
         self._check_parameters()
+        self.sampling_ = self.sampling
         X, s = self._validate(X, y)
         self.classes_, codes = labels.fit_labels(s)
         groups = labels.fit_groups(groups, len(codes), self._owner)

@@ -107,7 +107,7 @@ class BiasedLabelPU(BasePUClassifier):
         propensities were given to `fit`.
     labels_vary_ : bool
         Whether the propensity was found, or said, to depend on x.
-    classes_, prior_, prior_estimate_, threshold_, n_features_in_
+    classes_, sampling_, prior_, prior_estimate_, threshold_, n_features_in_
         As in `BasePUClassifier`.
 
     Notes

@@ -76,7 +76,8 @@ class BoostedPU(BasePUClassifier):
 
     Attributes
     ----------
-    classes_, prior_, prior_estimate_, calibration_, threshold_, n_features_in_, feature_names_in_
+    classes_, sampling_, prior_, prior_estimate_, calibration_, threshold_, n_features_in_,
+    feature_names_in_
         As in `BasePUClassifier`.
     feature_importances_ : ndarray of shape (n_features,)
         What the splits on each feature gained, as a share of all.

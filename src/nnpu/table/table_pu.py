@@ -156,7 +156,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         The classifier, fitted to the features.
     columns_ : ColumnPlan
         What is done with each column.
-    prior_, prior_estimate_, classes_
+    prior_, prior_estimate_, classes_, sampling_
         Those of the classifier.
     pos_label_ : str or None
         The word that was taken as the positive, if the labels are words.
@@ -1120,7 +1120,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
 
     def _adopt(self, classifier: BasePUClassifier) -> None:
         """Take on what people look for in a fitted classifier."""
-        self.classes_ = classifier.classes_
+        self.classes_, self.sampling_ = classifier.classes_, classifier.sampling_
         self.prior_, self.prior_estimate_ = classifier.prior_, classifier.prior_estimate_
         columns = self.columns_.columns
         self.n_features_in_ = sum(c.width if c.kind == "matrix" else 1 for c in columns)

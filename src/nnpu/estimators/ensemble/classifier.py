@@ -114,7 +114,8 @@ class EnsemblePU(BasePUClassifier):
 
     Attributes
     ----------
-    classes_, prior_, prior_estimate_, calibration_, threshold_, n_features_in_, feature_names_in_
+    classes_, sampling_, prior_, prior_estimate_, calibration_, threshold_, n_features_in_,
+    feature_names_in_
         As in `BasePUClassifier`. The probabilities are calibrated, and the threshold is the most
         accurate one, both by out-of-fold scores.
     members_ : list of dict
