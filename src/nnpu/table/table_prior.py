@@ -167,7 +167,9 @@ def labels_at_random(
     seed: int,
     groups: NDArray[np.intp] | None = None,
 ) -> ScarTest | None:
-    """Run `nnpu.scar_test` on labelled and unlabelled rows; None if they are not a matrix.
+    """Run `nnpu.scar_test` on labelled and unlabelled rows; None if it cannot be run on them.
+
+    It takes a matrix, and groups of which some rows can be compared with others.
 
     Parameters
     ----------
@@ -183,6 +185,8 @@ def labels_at_random(
     matrix = isinstance(features, np.ndarray) or sparse.issparse(features)
     p, u = codes == 1, codes == 0
     if not matrix or min(p.sum(), u.sum()) < 2:
+        return None
+    if groups is not None and np.unique(groups[p | u]).size < 2:
         return None
     if sampling == "one-sample":  # the share in P ∪ U; known negatives are left out of the test
         prior = min(prior * len(codes) / int((codes >= 0).sum()), 1 - 1e-9)
