@@ -117,9 +117,8 @@ def out_of_fold(
     seed : int
         Decides the folds.
     """
-    ready: OutOfFold | None = getattr(classifier, "out_of_fold_", None)
-    if ready is not None:
-        return ready
+    if classifier.out_of_fold_ is not None:
+        return classifier.out_of_fold_
     together = equal_rows(features) if groups is None else groups
     n_folds = min(_FOLDS, int((codes == 1).sum()), int((codes == 0).sum()))
     if together is not None:

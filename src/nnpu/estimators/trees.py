@@ -247,6 +247,9 @@ class BoostedPU(BasePUClassifier):
     def _scores(self, X: Any) -> NDArray[np.float32]:
         return self.forest_.scores(X).astype(np.float32)
 
+    def _divided(self, X: Any, background: Any) -> tuple[float, NDArray[np.float64]]:
+        return along_paths(self.forest_, X, background)
+
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         tensors, fitted = super()._state()
         tensors |= self.forest_.arrays()

@@ -28,8 +28,8 @@ from nnpu.review.sheets import looks_text, parse_purpose
 from nnpu.review.worklist import STATE, load
 from nnpu.storage import SUMS, find
 from nnpu.table.columns import read_label_cells
+from nnpu.table.fit_rows import group_numbers
 from nnpu.table.fitting import features_for
-from nnpu.table.holdout import group_numbers
 from nnpu.table.reading import label_cells
 from nnpu.table.table_answers import audited, population, with_answers
 from nnpu.table.table_explain import row_reasons
