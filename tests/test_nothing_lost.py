@@ -417,7 +417,7 @@ while kills < 60 or (len(seen) < 2 and kills < 1000):  # a busy machine gives a 
     while child == 0:
         for model in models:
             model.save(name)
-    time.sleep(random.uniform(0.005, 0.04))
+    time.sleep(random.uniform(0.005, 0.04) * (1 + kills // 60))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     aside += not os.path.exists(name)

@@ -87,7 +87,7 @@ def test_every_option_of_a_fit_is_compared_with_python():
     assert not compared & ELSEWHERE
 
 
-@pytest.mark.filterwarnings("ignore:About .* of these rows are rows of the fit")
+@pytest.mark.filterwarnings("ignore:About .* of these rows are rows of the fit")  # with --time
 @pytest.mark.parametrize(("options", "parameters"), SAME_BITS, ids=str)
 def test_the_command_and_python_give_the_same_bits(table, tmp_path, capsys, options, parameters):
     table.to_csv(tmp_path / "t.csv", index=False)

@@ -168,7 +168,8 @@ def _bumps(x: Any, centres: NDArray[Any], gamma: float) -> NDArray[Any]:
     columns = np.column_stack([2 * gamma * centres, np.full_like(of_centres, -gamma), of_centres])
     out = np.asarray(rows @ columns.T)
     np.minimum(out, 0, out=out)  # rounding
-    return np.exp(out, out=out)
+    np.exp(out, out=out)
+    return out
 
 
 def _mean_and_scale(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -186,7 +186,7 @@ def labels_at_random(
     p, u = codes == 1, codes == 0
     if not matrix or min(p.sum(), u.sum()) < 2:
         return None
-    if groups is not None and np.unique(groups[p | u]).size < 2:
+    if groups is not None and len(np.unique(groups[p | u])) < 2:
         return None
     if sampling == "one-sample":  # the share in P ∪ U; known negatives are left out of the test
         prior = min(prior * len(codes) / int((codes >= 0).sum()), 1 - 1e-9)

@@ -327,6 +327,61 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             warnings.warn(f"Columns {line}.", UserWarning, stacklevel=2)
         return self.fit(batch, np.repeat([0, 1], [u.n_rows, p.n_rows]))
 
+    def _read(self, table: Any, s: Any) -> tuple[Batch, NDArray[np.int8]]:
+        start_clock()
+        check_parameters(self)
+        self._say(SAMPLING_LINES[self.sampling])
+        check_order(table, s)
+        batch = self._batch(table)
+        if batch.n_rows == 0:
+            raise InputError("The table has no rows.")
+        if self.verbose > 1:
+            self._say(f"Read: {batch.n_rows:,} rows.")
+        self.label_ = s if isinstance(s, str) else None
+        cells = label_cells(batch, s)
+        codes, self.pos_label_ = read_labels([cells], s, batch.source, self.pos_label)
+        return batch, codes
+
+    def _plan(self, batch: Batch, rows: NDArray[np.intp], unused: Mapping[str, str]) -> ColumnPlan:
+        uses = {self.groups: "it says which rows belong together", self.time: "it orders the rows"}
+        names: dict[str, Any] = {"label": self.label_, "id_name": self.id, "images": self.images}
+        used = {name: use for name, use in uses.items() if name is not None}
+        names["words"] = takes_words(self.model) and not labelled_by(self)
+        return fit_columns(batch, rows, drop=self.drop, used=used | dict(unused), **names)
+
+    def _lines(self, rows: FitRows) -> list[str]:
+        why = (
+            f"that takes {LEAST_LABELLED} labelled and {LEAST_LABELLED} unlabelled rows"
+            if self.holdout
+            else "as requested"
+        )
+        return table_lines(
+            rows.codes,
+            rows.aside,
+            self.columns_,
+            in_folds=rows.in_folds,
+            positive=self.pos_label_,
+            why_none=why,
+            read_as=rows.batch.read_as,
+            all_columns=self.verbose > 1,
+        )
+
+    def _classifier(self, rows: FitRows) -> BasePUClassifier:
+        """Return the classifier of the job, not fitted yet."""
+        codes = rows.codes[rows.fitted]
+        return prepared(
+            self.model,
+            prior=prior_of_the_rest(prior_from(self, codes), *rows.taken_out),
+            labelled_by=labelled_by(self),
+            sampling=self.sampling,
+            seed=self.random_state,
+            verbose=self.verbose,
+            s=codes,
+            categories=self.columns_.raw_categories,
+            n_dense=self.columns_.n_dense,
+            images=self.columns_.has_images,
+        )
+
     def _check_sampling(self, batch: Batch, codes: NDArray[np.int8]) -> None:
         """Warn where the rows look like the other kind of sampling."""
         if self.images is not None:
@@ -336,6 +391,15 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             return
         ids = {column.name for column in self.columns_.columns if column.kind == "id"}
         hint_at_two_samples(batch, codes, {self.label_, self.id, *ids, *self.drop}, self.id)
+
+    def _adopt(self, classifier: BasePUClassifier) -> None:
+        """Take on what people look for in a fitted classifier."""
+        self.classes_, self.sampling_ = classifier.classes_, classifier.sampling_
+        self.prior_, self.prior_estimate_ = classifier.prior_, classifier.prior_estimate_
+        columns = self.columns_.columns
+        self.n_features_in_ = sum(c.width if c.kind == "matrix" else 1 for c in columns)
+        if not any(c.kind == "matrix" for c in columns):
+            self.feature_names_in_ = np.array([c.name for c in columns], dtype=object)
 
     def _judge(self, rows: FitRows, features: Any, known: KnownRows | None) -> None:
         """Judge the model by rows that it was not fitted to: all in folds, or those set aside."""
@@ -383,6 +447,10 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         if self.leaks_ and self.holdout_ is not None:
             lines = [f"Figures are withheld: {self.leaks_[0]!r} may give the label away."]
         self._say(*lines)
+
+    def _say(self, *lines: str) -> None:
+        if self.verbose:
+            say(*lines, timed=self.verbose > 1)
 
     def estimate_prior(self, table: Any, s: Any) -> TablePrior:
         """Estimate the share of positives in a table as `fit` with ``prior="auto"`` does.
@@ -919,73 +987,5 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
                 ) from error
         return self._batch(table)
 
-    def _read(self, table: Any, s: Any) -> tuple[Batch, NDArray[np.int8]]:
-        start_clock()
-        check_parameters(self)
-        self._say(SAMPLING_LINES[self.sampling])
-        check_order(table, s)
-        batch = self._batch(table)
-        if batch.n_rows == 0:
-            raise InputError("The table has no rows.")
-        if self.verbose > 1:
-            self._say(f"Read: {batch.n_rows:,} rows.")
-        self.label_ = s if isinstance(s, str) else None
-        cells = label_cells(batch, s)
-        codes, self.pos_label_ = read_labels([cells], s, batch.source, self.pos_label)
-        return batch, codes
-
     def _known_label(self) -> str | float | None:
         return self.pos_label if self.pos_label is not None else self.pos_label_
-
-    def _plan(self, batch: Batch, rows: NDArray[np.intp], unused: Mapping[str, str]) -> ColumnPlan:
-        uses = {self.groups: "it says which rows belong together", self.time: "it orders the rows"}
-        names: dict[str, Any] = {"label": self.label_, "id_name": self.id, "images": self.images}
-        used = {name: use for name, use in uses.items() if name is not None}
-        names["words"] = takes_words(self.model) and not labelled_by(self)
-        return fit_columns(batch, rows, drop=self.drop, used=used | dict(unused), **names)
-
-    def _classifier(self, rows: FitRows) -> BasePUClassifier:
-        """Return the classifier of the job, not fitted yet."""
-        codes = rows.codes[rows.fitted]
-        return prepared(
-            self.model,
-            prior=prior_of_the_rest(prior_from(self, codes), *rows.taken_out),
-            labelled_by=labelled_by(self),
-            sampling=self.sampling,
-            seed=self.random_state,
-            verbose=self.verbose,
-            s=codes,
-            categories=self.columns_.raw_categories,
-            n_dense=self.columns_.n_dense,
-            images=self.columns_.has_images,
-        )
-
-    def _lines(self, rows: FitRows) -> list[str]:
-        why = (
-            f"that takes {LEAST_LABELLED} labelled and {LEAST_LABELLED} unlabelled rows"
-            if self.holdout
-            else "as requested"
-        )
-        return table_lines(
-            rows.codes,
-            rows.aside,
-            self.columns_,
-            in_folds=rows.in_folds,
-            positive=self.pos_label_,
-            why_none=why,
-            read_as=rows.batch.read_as,
-            all_columns=self.verbose > 1,
-        )
-
-    def _adopt(self, classifier: BasePUClassifier) -> None:
-        """Take on what people look for in a fitted classifier."""
-        self.classes_, self.sampling_ = classifier.classes_, classifier.sampling_
-        self.prior_, self.prior_estimate_ = classifier.prior_, classifier.prior_estimate_
-        columns = self.columns_.columns
-        self.n_features_in_ = sum(c.width if c.kind == "matrix" else 1 for c in columns)
-        if not any(c.kind == "matrix" for c in columns):
-            self.feature_names_in_ = np.array([c.name for c in columns], dtype=object)
-
-    def _say(self, *lines: str) -> None:
-        if self.verbose:
-            say(*lines, timed=self.verbose > 1)
