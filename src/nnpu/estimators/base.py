@@ -509,7 +509,10 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         return self
 
     def _divided(self, X: Any, background: Any) -> tuple[float, NDArray[np.float64]] | None:
-        """Return the mean score of the background and what each feature adds to it, if exact."""
+        """Return the mean score of the background, and what each feature adds to that of a row.
+
+        None if only random orders of the features can tell.
+        """
         return None
 
     def _note_unseen(self, X: Any, s: Labels, judge: Self) -> None:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.estimators.base import BasePUClassifier, FitData
-from nnpu.estimators.forest import Forest, stored_forest
+from nnpu.estimators.forest import Forest, along_paths, stored_forest
 from nnpu.estimators.labelling_model import (
     Labelling,
     check_chance,
@@ -332,6 +332,12 @@ class BiasedLabelPU(BasePUClassifier):
 
     def _scores(self, X: Any) -> NDArray[np.float32]:
         return self._log_odds(X).astype(np.float32)
+
+    def _divided(self, X: Any, background: Any) -> tuple[float, NDArray[np.float64]] | None:
+        if self.forest_ is None or self._as_labelled:  # a curve of the forest's scores
+            return None
+        base, values = along_paths(self.forest_, X, background)
+        return base + self._shift, values
 
     def _allows_missing(self) -> bool:
         return self.estimator is None or get_tags(self.estimator).input_tags.allow_nan
