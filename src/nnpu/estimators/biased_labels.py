@@ -144,7 +144,6 @@ class BiasedLabelPU(BasePUClassifier):
 
     _one_sample_only = True
     sampling = "one-sample"
-    _known: Any = None  # the propensities that were given, while rows are fitted
 
     def __init__(
         self,
