@@ -3,8 +3,8 @@ The whole job in ten lines
 ==========================
 
 A table in, a judged model, probabilities and a report out. The table comes with the package: 569
-breast tumours, measured under the microscope. Half of the malignant ones are labelled; about all
-others nothing is said. Replace it by a pandas or polars frame of your own, or by the path of a CSV
+breast tumours, measured under the microscope. 96 of the 212 malignant ones are labelled; nothing is
+said about the others. Replace it by a pandas or polars frame of your own, or by the path of a CSV
 or Parquet file.
 """
 

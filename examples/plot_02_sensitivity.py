@@ -1,6 +1,6 @@
 """
-What hangs on the prior
-=======================
+What depends on the prior
+=========================
 
 The prior is the one number that PU learning cannot do without and that nobody knows exactly. Here
 the same classifier is fitted under priors from 0.6 to 1.4 times the true one: Figure 3 of the

@@ -32,7 +32,7 @@ x = features.fit_transform(news.x_train)
 
 # %%
 # How many messages are on the topic? All the marked ones and 3,000 others answer within seconds;
-# what the answer means stands in ``message``.
+# ``message`` says what the answer means.
 others = np.random.default_rng(0).permutation(np.flatnonzero(s == 0))[:3_000]
 estimate = estimate_prior(x[s == 1], x[others], random_state=0)
 prior = np.mean(s) + np.mean(s == 0) * estimate.value
@@ -43,7 +43,7 @@ print(f"so {prior:.3f} of all messages; in truth {sample.prior:.3f}")
 clf = PUClassifier(prior, sampling="one-sample", random_state=0).fit(x, s)
 
 # %%
-# The messages of a later time, the likeliest first: what does one find who reads the first so many?
+# The messages of a later time, the likeliest first: how many relevant ones are among the first n?
 # Estimated from 300 of them that were marked as well, and in truth.
 later = data.sample_censored((news.x_test, news.y_test), 300, random_state=1)
 scores = clf.decision_function(features.transform(news.x_test))[later.index]

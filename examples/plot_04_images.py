@@ -1,6 +1,6 @@
 """
-Images: a network of one's own
-==============================
+Images: a network of your own
+=============================
 
 MNIST, even against odd digits: 1,000 even ones are labelled, 10,000 images are not. A small
 convolutional network is trained twice, with the unbiased risk (uPU) and with the non-negative one
@@ -78,7 +78,7 @@ for risk, colour in (("upu", "red"), ("nnpu", "blue")):
 
 # %%
 # The risk of the negatives, r, is estimated without one, as R̂_u⁻ − π R̂_p⁻. It cannot be negative
-# in truth. uPU drives it below zero and learns the labels by heart; nnPU takes a step back wherever
+# in truth. uPU drives it below zero and memorises the labels; nnPU takes a step back wherever
 # a mini-batch has r < 0.
 panels = [
     Panel("Error", "epoch", "zero-one risk or error", curves["error"]),

@@ -46,7 +46,7 @@ predictions = {
 predictions["unlabelled = benign"] = cross_val_predict(logistic, x, s, cv=folds)
 
 # %%
-# Accuracy and F1 by P and U alone, with 90 % intervals, beside the truth.
+# Accuracy and F1 by P and U alone, with 90 % ranges, beside the truth.
 panels = []
 for name in ("accuracy", "f1"):
     metric = metrics.METRICS[f"pu_{name}"]
@@ -74,5 +74,5 @@ plt.show()
 
 # %%
 # What is known now: P and U alone put the network first and the naive model last, and so do true
-# labels. With 70 labels the intervals are wide, the estimates of one table err together (here they
+# labels. With 70 labels the ranges are wide, the estimates of one table err together (here they
 # are all somewhat high), and trees have too few rows to grow on.

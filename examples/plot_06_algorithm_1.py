@@ -35,7 +35,7 @@ def negative_part(scores, s):
 
 # %%
 # The loop is anybody's. ``PULoss`` is where the two differ: where r < 0, Algorithm 1 takes a step
-# *up* along r and leaves the rest of the risk alone, so that the mini-batch is unlearned a little.
+# *up* along r and leaves the rest of the risk alone, which unlearns the mini-batch a little.
 torch.manual_seed(0)
 start = models.mlp(64, (100,), batch_norm=False)
 

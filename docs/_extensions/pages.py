@@ -48,12 +48,16 @@ class Pages(TocTree):
 
 
 def point_to_pages(app, docname, source):
-    """Make links that are right on a code host, such as ``../SECURITY.md``, links to pages."""
+    """Make links that are right on a code host, such as ``../SECURITY.md``, links to pages.
+
+    The README is the front page.
+    """
     text = source[0].replace("](../examples)", "](gallery/index.rst)")
     text = re.sub(r"\]\(\.\./examples/(\w+)\.py\)", r"](gallery/\1.rst)", text)
     up = "../" if docname.startswith("lab/") else ""
     name = re.compile(rf"\]\({re.escape(up)}\.\./([A-Z]+)\.md")
-    source[0] = name.sub(lambda m: f"]({up}{m[1].lower()}.md", text)
+    page = {"README": "index"}
+    source[0] = name.sub(lambda m: f"]({up}{page.get(m[1], m[1].lower())}.md", text)
 
 
 PICTURE = re.compile(r"!\[([^\]]*)\]\(((?:\.\./)?(?:docs/)?images/[\w-]+)-light\.png\)")

@@ -73,6 +73,7 @@ def kl_round(
     prior: float,
     sampling: str = "two-sample",
     totals: tuple[int, int] | None = None,
+    values: bool = True,
 ) -> Round:
     """Return gradient, curvature and value of the KL risk, π mean_P[−log φ] + mean_X φ, φ = σ(g).
 
@@ -92,6 +93,8 @@ def kl_round(
     totals : pair of int, optional
         How many rows of P, and rows, there are in all, if these are a part of them; the risk is
         then this part's share of the whole.
+    values : bool
+        Whether to compute the values too, which takes as long as the slopes; else there are none.
 
     Examples
     --------
@@ -102,14 +105,17 @@ def kl_round(
     g, is_p = np.asarray(scores, dtype=np.float64), np.asarray(s) == 1
     n_p, n = totals or (int(is_p.sum()), len(g))
     of_p, of_x = _shares(is_p, sampling, n_p, n)
-    phi = expit(g)
-    slope = phi * expit(-g)
+    phi, rest = expit(g), expit(-g)
+    slope = phi * rest
     weight = prior * of_p
-    positive, negative = float(weight @ np.logaddexp(0, -g)), float(of_x @ phi)
+    found: dict[str, float] = {}
+    if values:
+        positive, negative = float(weight @ np.logaddexp(0, -g)), float(of_x @ phi)
+        found = round_values(positive, negative, positive + negative, corrected=False)
     return Round(
-        n * (of_x * slope - weight * expit(-g)),
+        n * (of_x * slope - weight * rest),
         np.maximum(n * (of_x + weight) * slope, LEAST),
-        round_values(positive, negative, positive + negative, corrected=False),
+        found,
     )
 
 

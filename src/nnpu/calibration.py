@@ -173,11 +173,11 @@ def samples(
 
 
 def least_regret_cut(population: ArrayLike, *calibrations: ScoreCalibration) -> float:
-    """Return the cut that loses least accuracy on the mean over priors that may be the true one.
+    """Return the cut that loses least accuracy on average over priors that may be the true one.
 
     The regret of a cut under a prior is the accuracy by which it falls short of the best cut under
     that prior. Calling every row the more likely class is a cut too: none is chosen that does
-    worse on the mean.
+    worse on average.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def least_regret_cut(population: ArrayLike, *calibrations: ScoreCalibration) -> 
 def cut_priors(prior: float, estimate: PriorEstimate | None, labelled: float) -> tuple[float, ...]:
     """Return the priors that decide the cut of least regret, the least first.
 
-    The estimate, the limits of its interval, as far inside of (labelled share, 1) as it goes, and
+    The estimate, the limits of its range, as far inside of (labelled share, 1) as it goes, and
     the priors half-way between. The estimate is of P ∪ U; known negatives make the classifier's
     prior a part of it.
     """
@@ -339,7 +339,7 @@ def threshold_at_prior(
 
 
 class Threshold(NamedTuple):
-    """A cut, the metric that it reaches by PU estimates, and that metric's 90 % interval."""
+    """A cut, the metric that it reaches by PU estimates, and that metric's 90 % range."""
 
     value: float
     estimate: float
@@ -359,7 +359,7 @@ def threshold_for(
     """Return the cut that reaches a wanted precision or a wanted recall.
 
     For a recall: the highest cut that reaches it. For a precision: the lowest cut at which the
-    estimated precision reaches it, so recall is as large as it can be. The interval is that
+    estimated precision reaches it, so recall is as large as it can be. The range is that
     of the metric at this cut; the cut was chosen on the same rows, so check a close decision on
     others.
 

@@ -1,7 +1,7 @@
 """Table 1: loss functions for PU learning, as pure functions of the margin z = t·y.
 
 A loss is called with a tensor of margins and returns a tensor of the same shape and dtype; the
-caller reduces. What Table 1 says of each loss stands in the attributes of its `Loss` object.
+caller reduces. What Table 1 says of each loss is in the attributes of its `Loss` object.
 """
 
 from __future__ import annotations

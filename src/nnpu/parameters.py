@@ -72,7 +72,7 @@ def check_number(
     include_low: bool = True,
     include_high: bool = True,
 ) -> float:
-    """Return `value` as a float if it lies in the interval, else raise `ParameterError`.
+    """Return `value` as a float if it lies in the range, else raise `ParameterError`.
 
     >>> check_number("gamma", 0.5, "PULoss", low=0, high=1)
     0.5

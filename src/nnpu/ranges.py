@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Z90", "Estimate", "weighted_share"]
 
-#: The 95 % quantile of the normal law: value ± Z90 · error is a 90 % interval.
+#: The 95 % quantile of the normal law: value ± Z90 · error is a 90 % range.
 Z90 = 1.6448536269514722
 
 

@@ -271,8 +271,7 @@ def read_file(path: Path, largest: int) -> bytes:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise InputError(
-                f"{path.parent} is not a model folder: it has no file {path.name}, but something "
-                "of that name which is not a plain file."
+                f"{path.parent} is not a model folder: its {path.name} is not a plain file."
             )
         if status.st_size > largest:
             raise InputError(

@@ -129,7 +129,7 @@ def test_fit_refuses_npz_files_without_the_arrays_it_needs(tmp_path, capsys, nam
 
 # Options after: nnpu fit people.csv --label label --out model
 FIT_OPTIONS = [
-    (["--prior", "1.5"], r"'--prior' parameter of nnpu fit must be .*\(0, 1\). Got 1.5 "),
+    (["--prior", "12"], r"'--prior' .* a share such as 0.3 or 30%.* Got '12' "),
     (["--prior", "half"], "must be auto, a share such as 0.3 or 30%, or a range such as 8%-12%"),
     (["--prior", "30%-20%"], r"'--prior' .* must have its lower limit first. Got \(0.3, 0.2\)"),
     (["--labelled", "auto"], "'--labelled' .* must be a share such as 0.3 or 30%, or a range"),

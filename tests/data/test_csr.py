@@ -61,7 +61,7 @@ def test_an_interrupted_writer_leaves_the_old_table_or_none(tmp_path, monkeypatc
 
 
 def test_what_cannot_be_written_is_an_error(tmp_path):
-    with pytest.raises(InputError, match="A block has 4 columns, the ones before 9"):
+    with pytest.raises(InputError, match="A block has 4 columns, those before it 9"):
         write_csr(tmp_path, [TABLE, TABLE[:, :4]])
     with pytest.raises(InputError, match="no rows to write"):
         write_csr(tmp_path, [])

@@ -538,7 +538,7 @@ def test_equal_rows_are_in_the_same_fold():
 
 
 def test_a_hold_out_of_many_rows_has_a_thousand_labelled_ones():
-    """Of 250,000 rows 5,000 are labelled: 50,000 rows are enough. With 3,000 there are folds."""
+    """Of 250,000 rows 5,000 are labelled: 50,000 rows are enough. With 4,900 there are folds."""
     x = np.arange(250_000.0, dtype=np.float32)[:, None]
     s = np.zeros(len(x), dtype=np.int8)
     s[::50] = 1
@@ -546,8 +546,21 @@ def test_a_hold_out_of_many_rows_has_a_thousand_labelled_ones():
     assert s[rest].sum() >= 990  # a draw of 50,000 rows, a fiftieth of them labelled
     assert len(rest) == 50_000
     assert not set(fitted_rows) & set(rest)
-    s[150_000:] = 0
+    s[245_000:] = 0
     assert len(make_folds(x, s, 0).parts) == 3
+
+
+def test_more_than_30_000_rows_have_one_hold_out_of_a_third():
+    x = np.arange(30_003.0, dtype=np.float32)[:, None]
+    s = (np.arange(len(x)) % 5 == 0).astype(np.int8)
+    ((fitted_rows, rest),) = make_folds(x, s, 0).parts
+    assert sorted([*fitted_rows, *rest]) == list(range(30_003))
+    assert len(rest) == 10_001
+    assert len(make_folds(x[:30_000], s[:30_000], 0).parts) == 5
+    assert len(make_folds(x, s, 0, 4).parts) == 4
+    assert len(make_folds(x, np.where(np.arange(len(s)) < 24_000, s, 0), 0).parts) == 3
+    with pytest.raises(InputError, match="too many are equal"):
+        make_folds(np.zeros_like(x), s, 0)
 
 
 def test_trees_that_draw_as_many_of_u_as_of_p_know_no_shares():

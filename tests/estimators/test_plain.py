@@ -73,7 +73,7 @@ def model(customers):
 
 def test_a_fit_and_an_evaluation_have_it_and_a_folder_keeps_it(model, customers, tmp_path):
     found = model.holdout_.plain
-    assert found.fitted_to == "the same folds"
+    assert found.fitted_to == "in the same folds"
     assert model.holdout_.plain_lines()[0] not in str(model.holdout_)
     model.save(tmp_path / "m")
     assert nnpu.load(tmp_path / "m").holdout_.plain == found
@@ -96,7 +96,7 @@ def test_it_says_on_which_kind_of_rows_the_lists_differ(customers):
 def test_rows_that_are_set_aside_are_compared_too(customers):
     timed = customers.append_column("day", pa.array(np.arange(800)))
     model = TablePU(0.4, model="linear", time="day").fit(timed, "known")
-    assert model.holdout_.plain.fitted_to == "the same rows set aside"
+    assert model.holdout_.plain.fitted_to == "on the same rows set aside"
     assert model.holdout_.plain.first <= 80
 
 

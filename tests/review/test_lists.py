@@ -123,8 +123,8 @@ def test_a_thousand_draws_of_a_list_hold_in_at_least_88_percent():
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ((5, 3, 10), "must not fall in that order"),
-        ((1, 11, 10), "must not fall in that order"),
+        ((5, 3, 10), "must be in the order yes <= answered <= size"),
+        ((1, 11, 10), "must be in the order yes <= answered <= size"),
         ((-1, 3, 10), "'yes' parameter of list_count"),
         ((1, 2.5, 10), "'answered' parameter of list_count"),
         ((0, 0, 0), "'size' parameter of list_count"),

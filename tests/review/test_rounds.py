@@ -242,6 +242,7 @@ def test_a_copied_line_is_left_out_and_said(tmp_path):
     ("review", "message"),
     [
         (Review(P, ids=IDS, model="m2"), r"another model \(m1, not m2\)"),
+        (Review(P, ids=[*IDS[:-1], "new"], model="m2"), r"another model \(m1, not m2\)"),
         (Review(1 - P, ids=IDS), "drawn with other probabilities"),
         (Review(P, ids=[*IDS[:-1], "new"]), "not in the data|the data changed"),
         (Review(np.append(P, 0.5), ids=[*IDS, "more"]), "the data changed since the draw"),

@@ -56,7 +56,7 @@ def test_where_reviewers_differ_the_merged_answer_is_dont_know():
 
 
 def test_bad_reviewers_are_refused():
-    with pytest.raises(InputError, match="as many answers"):
+    with pytest.raises(InputError, match="answers of one length"):
         agreement([1, 0], [1])
     with pytest.raises(InputError, match="must be 1"):
         agreement([1, 3], [1, 0])

@@ -320,8 +320,8 @@ def test_labels_by_a_column_are_fitted_by_the_model_for_them():
         ({"labelled": 1.5}, "'labelled' .* in the range"),
         ({"labelled": (0.6, 0.4)}, "'labelled' .* lower limit first"),
         ({"labelled": (0.0, 0.4)}, r"'labelled' .* in the range \(0, 1\]"),
-        ({"labelled": 0.1}, "'labelled' .* greater than that of all rows"),
-        ({"labelled": (0.05, 0.1)}, "'labelled' .* greater than that of all rows"),
+        ({"labelled": 0.1}, "'labelled' .* greater than the labelled share of all rows"),
+        ({"labelled": (0.05, 0.1)}, "'labelled' .* greater than the labelled share of all rows"),
         ({"labelled": 0.5, "prior": 0.3}, "must not both be given"),
         ({"labelled": 0.5, "sampling": "two-sample"}, "for one sample"),
         ({"labelled_by": "age", "model": None}, "'labelled_by' .* Got 'age' .* 'amount'"),
@@ -762,7 +762,7 @@ def test_two_samples_rank_and_cut_their_unlabelled_rows_by_the_score(table, tmp_
     model = TablePU(0.2, model="linear", sampling="two-sample").fit(table, "known")
     model.save(tmp_path / "m")
     rows = predicted(tmp_path, "--at", "prior")
-    assert "labelled rows count as positive" not in capsys.readouterr().out
+    assert "labelled ones included" not in capsys.readouterr().out
     u = (table["known"] == 0).to_numpy()
     found = np.array([row["prediction"] == "1" for row in rows])
     assert found[u].sum() == pytest.approx(0.2 * u.sum(), abs=5)  # five folds may tie

@@ -108,7 +108,7 @@ def test_a_row_without_a_file_or_with_a_wrong_one_is_named(folder, model_dir, tm
     table = folder / "gap.csv"
     table.write_text("file,known\npng/000.png,1\n,0\n")
     assert main(["predict", str(model_dir), str(table), "--out", str(tmp_path / "p.csv")]) == 2
-    assert "Column 'file', row 2: the cell names no image file." in capsys.readouterr().err
+    assert "Column 'file', row 2: this cell holds no file name." in capsys.readouterr().err
     table.write_text("file,known\npng/000.png,1\npng/none.png,0\n")
     assert main(["predict", str(model_dir), str(table), "--out", str(tmp_path / "p.csv")]) == 2
     assert f"{folder / 'png/none.png'} does not exist" in capsys.readouterr().err

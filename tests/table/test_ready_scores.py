@@ -225,7 +225,7 @@ def test_scores_of_a_model_that_was_fitted_to_the_labels_are_noticed():
     scores, s, _ = scored(600)
     X = np.c_[scores, np.random.default_rng(1).normal(size=(600, 3))]
     seen = RandomForestClassifier(100, random_state=0).fit(X, s)
-    with pytest.warns(UserWarning, match="all but tell labelled from unlabelled rows"):
+    with pytest.warns(UserWarning, match="almost separate labelled from unlabelled rows"):
         ScorePU(0.3).fit(seen.predict_proba(X)[:, 1], s)
     unseen = cross_val_predict(seen, X, s, method="predict_proba")[:, 1]
     with warnings.catch_warnings():

@@ -411,7 +411,7 @@ def as_share(text: str | None, name: str, owner: str, *, auto: str = "") -> Any:
             float(part.strip().removesuffix("%")) / (100 if part.strip().endswith("%") else 1)
             for part in parts
         ]
-        if len(values) > 2:
+        if len(values) > 2 or max(values) > 1:
             raise ValueError
     except ValueError:
         raise ParameterError(

@@ -11,6 +11,7 @@ import click
 from nnpu.cli._paths import Command, Result
 from nnpu.cli._shared import as_share, draw
 from nnpu.parameters import check_number
+from nnpu.terminal import say
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,9 +94,9 @@ def plan(
         more = {"simulated_half_width": simulated, "interval": _interval(result, estimate)}
         click.echo(json.dumps(asdict(result) | more, indent=2))
     else:
-        click.echo("\n".join(_lines(result, loss, simulated, estimate)))
+        say(*_lines(result, loss, simulated, estimate))
         if out is not None:
-            click.echo(f"\nPicture: {_stem(out)}.png")
+            say("", f"Picture: {_stem(out)}.png")
 
 
 def _prior(text: str) -> float | tuple[float, float]:
@@ -183,7 +184,7 @@ def _precision(result: Plan, loss: str, simulated: float) -> list[str]:
         "separately from the unlabelled rows.",
         "",
         "Precision",
-        f"  The estimated {what} is within +-{result.half_width:.4f} of the true one with "
+        f"  The estimated {what} is within ±{result.half_width:.4f} of the true one with "
         f"probability {1 - result.delta:g}, whatever the data look like.",
     ]
     sampling = result.half_width - result.part_prior
@@ -193,7 +194,7 @@ def _precision(result: Plan, loss: str, simulated: float) -> list[str]:
             f"which no amount of data removes, and {sampling:.4f} to sampling."
         )
     lines.append(
-        f"  In a simulated population with normal scores, sampling moved it by +-{simulated:.4f}: "
+        f"  In a simulated population with normal scores, sampling moved it by ±{simulated:.4f}: "
         f"the guarantee is {sampling / simulated:.1f} times as wide."
     )
     if result.half_width >= result.loss_bound:
@@ -212,7 +213,7 @@ def _spending(result: Plan) -> list[str]:
     if result.purchase is None:
         return lines
     wanted = result.purchase
-    lines.append(f"  For +-{wanted.half_width:g}:")
+    lines.append(f"  For ±{wanted.half_width:g}:")
     if result.half_width <= wanted.half_width:
         return [*lines, "    nothing more: you have it already."]
     if wanted.n_p is None:
@@ -247,7 +248,7 @@ def _against_pn(result: Plan) -> list[str]:
         lines.append(f"  With {comparison.n_n:,} negatives: {verdict}")
     return [
         *lines,
-        "  This compares upper bounds of the error; in simulations it named the winner if n_n "
-        "was four times more or four times less than that number, and was less reliable in "
+        "  This compares upper bounds of the error; in simulations it named the winner if there "
+        "were four times more or four times fewer negatives than that, and was less reliable in "
         "between.",
     ]

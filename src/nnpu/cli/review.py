@@ -102,7 +102,7 @@ def review(model_dir: Path, data: Path, as_json: bool, **options: Any) -> None:
     if out and holds_answers(out):
         raise InputError(f"{out} holds answers, which --out would overwrite; choose another file.")
     if options["top"] is not None and (options["purpose"] != "estimate" or report):
-        raise InputError("--top draws at random and has no --report; leave --for and --report out.")
+        raise InputError("--top takes neither --for nor --report: its rows are drawn at random.")
     if report and not answers:
         raise InputError("--report needs answers; pass them with --answers.")
     with _shared.printed_warnings():
@@ -157,13 +157,15 @@ def _down_the_list(
             raise InputError(f"--{name.replace('_', '-')} does not go with --folder.")
     if options["serve"] and (n or out or answers or options["waiting"] or options["status"]):
         raise InputError(
-            "--serve does it all in a page: leave --next, --out, --answers, --waiting "
-            "and --status out."
+            "--serve takes no --next, --out, --answers, --waiting or --status: its page does all "
+            "of that."
         )
     if options["port"] and not options["serve"]:
         raise InputError("--port needs --serve.")
     if bool(n or options["waiting"]) != (out is not None) or (n and options["waiting"]):
-        raise InputError("Rows go to a file: use --next N or --waiting, together with --out FILE.")
+        raise InputError(
+            "--next and --waiting write rows to a file: use one of them, with --out FILE."
+        )
     if not (out or answers or options["status"] or options["serve"]):
         raise InputError("Nothing to do: use --next with --out, --answers, --status or --serve.")
     if out and holds_answers(out):

@@ -172,7 +172,7 @@ def example_table() -> Any:
 
     569 breast tumours, measured under the microscope: scikit-learn's embedded copy of the
     Wisconsin diagnostic data (Wolberg, Street and Mangasarian, 1995; CC BY 4.0). 212 are malignant.
-    Half of those, drawn at random with a fixed seed, are labelled in the column ``known``; all
+    96 of those, drawn at random with a fixed seed, are labelled in the column ``known``; all
     other cells of ``known`` are empty. The truth is in scikit-learn, in the same order of rows:
     ``load_breast_cancer().target == 0`` is malignant.
 

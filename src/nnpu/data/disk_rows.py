@@ -356,9 +356,9 @@ def write_csr(folder: str | os.PathLike[str], blocks: Any, *, index_dtype: str =
             rows = sparse.csr_array(block)
             width = rows.shape[1] if width is None else width
             if rows.shape[1] != width:
-                raise InputError(f"A block has {rows.shape[1]} columns, the ones before {width}.")
+                raise InputError(f"A block has {rows.shape[1]} columns, those before it {width}.")
             if data.length + rows.nnz > np.iinfo(kind).max:
-                raise InputError("2³¹ non-zeros or more: write_csr(..., index_dtype='int64').")
+                raise InputError("2³¹ non-zeros or more need write_csr(..., index_dtype='int64').")
             indptr.append(rows.indptr[1:].astype(kind) + kind.type(data.length))
             data.append(rows.data)
             indices.append(rows.indices)

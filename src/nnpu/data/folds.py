@@ -34,7 +34,7 @@ class PUStratifiedKFold:
     """Cross-validation folds with the same share of labelled rows in each.
 
     A fold without positives, or without unlabelled rows, can be neither fitted to nor judged, so
-    that stratification matters more than it does with true labels. With groups, all rows of a
+    stratification matters more than it does with true labels. With groups, all rows of a
     group fall into one fold (patients with several visits; a positive that is also a row of U),
     and the shares are kept as nearly equal as the groups allow.
 

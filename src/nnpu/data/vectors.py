@@ -181,9 +181,12 @@ def mean_and_scale(
     (array([2., 5.]), array([1., 1.]))
     """
     known = ~np.isnan(x)
-    count = np.maximum(known.sum(axis=0), 1)
-    mean = np.where(known, x, 0).sum(axis=0) / count
-    deviation = np.sqrt((np.where(known, x - mean, 0) ** 2).sum(axis=0) / count)
+    if known.all():
+        mean, deviation = x.mean(axis=0), x.std(axis=0)
+    else:
+        count = np.maximum(known.sum(axis=0), 1)
+        mean = np.where(known, x, 0).sum(axis=0) / count
+        deviation = np.sqrt((np.where(known, x - mean, 0) ** 2).sum(axis=0) / count)
     return mean, np.where(deviation > least, deviation, 1.0)
 
 

@@ -61,7 +61,7 @@ def sensitivity(
     list of dict
         One row per assumed prior, in increasing order: ``assumed_prior``; ``accuracy``,
         ``precision`` and ``recall``, each also with ``_low`` and ``_high``, the limits of its 90 %
-        interval; ``share_flagged``, the share of the population that is predicted positive; and
+        range; ``share_flagged``, the share of the population that is predicted positive; and
         ``agreement``, the share of it whose prediction is that under the base prior. Accuracy and
         precision are estimated as if π′ were right: compare them with what is known of the
         matter, not with each other. `nnpu.report.sensitivity_panels` draws the table.

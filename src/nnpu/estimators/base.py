@@ -336,7 +336,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         at : {"prior", "half", "regret"}, optional
             "prior": predict as many positives as there are; precision equals recall there. "half":
             where the calibrated probability is one half, the most accurate cut if it is right.
-            "regret": the cut that loses least over the interval of an estimated prior; see
+            "regret": the cut that loses least over the range of an estimated prior; see
             `nnpu.calibration.least_regret_cut`.
         precision, recall : float, optional
             The value to reach by PU estimates. Exactly one of `at`, `precision` and `recall`.
@@ -344,7 +344,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         Returns
         -------
         Threshold
-            The cut, and an estimate with its 90 % interval: of the recall if a recall was asked
+            The cut, and an estimate with its 90 % range: of the recall if a recall was asked
             for, else of the precision. Both take ``prior_`` as known.
         """
         return self._choose(*self._scored(X, y), at, precision, recall)

@@ -117,7 +117,7 @@ class BiasedLabelPU(BasePUClassifier):
     as random unless the likelihood clearly says otherwise (the Bayesian information criterion);
     with ``prior="auto"`` the model is then that of `PUWrapper`.
     A positive that had no chance of a label cannot be found. What was measured is in
-    ``docs/biased_labels.md``.
+    ``docs/lab/biased_labels.md``.
 
     References
     ----------

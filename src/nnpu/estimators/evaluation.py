@@ -99,10 +99,10 @@ class Evaluation:
     prior : Estimate
         The share of positives that the figures rest on; of zero width if it was given.
     prior_known : bool
-        Whether the prior was given or its interval can be trusted.
+        Whether the prior was given or its range can be trusted.
     metrics : mapping of str to Estimate
-        Of all rows, if labels were given at random, by the names in `nnpu.metrics`. An interval
-        covers chance and, if the prior was estimated, the prior's own interval.
+        Of all rows, if labels were given at random, by the names in `nnpu.metrics`. A range
+        covers chance and, if the prior was estimated, the prior's own range.
     sampling : str
         The sampling that the figures assume: "one-sample" or "two-sample".
     rows, labelled, flagged : int
@@ -608,7 +608,7 @@ def prior_lines(prior: Estimate, known: bool) -> list[str]:
 
 
 def prior_interval(classifier: BasePUClassifier) -> Estimate:
-    """Return the prior of a classifier with its interval, of zero width if it was given.
+    """Return the prior of a classifier with its range, of zero width if it was given.
 
     The estimate is of P ∪ U; known negatives make the classifier's prior a part of it.
     """

@@ -32,7 +32,7 @@ _BULK = 20_000  # rows that are scored together
 
 @dataclass(frozen=True)
 class Importance:
-    """What the PU AUC loses when a column is shuffled, with its 90 % interval."""
+    """What the PU AUC loses when a column is shuffled, with its 90 % range."""
 
     column: str
     value: float
@@ -51,7 +51,7 @@ def importance(
 ) -> list[Importance]:
     """Return how much of the PU AUC is lost without each column, greatest first.
 
-    A column is shuffled among the rows, and the AUC is estimated anew. The interval is that of
+    A column is shuffled among the rows, and the AUC is estimated anew. The range is that of
     the difference: both estimates come from the same rows, whose errors cancel for the most part.
     Columns that say the same share what they say, and each may look unimportant.
 

@@ -507,7 +507,7 @@ class ImagePU(BasePUClassifier):
         are. The same seed gives the same bits only if the number of passes comes out the same;
         ``history_`` has a row for each.
     size : (int, int) or None, default=None
-        Height and width to which image files are resized. None wants files of one size.
+        Height and width to which image files are resized. None needs files of one size.
     checkpoint : path-like or None, default=None
         A folder for checkpoints. A fit that was stopped goes on from there when it is called again
         with the same images and parameters, and gives the same bits. It may hold nothing else, and

@@ -112,7 +112,7 @@ def prior_too_small(prior: Any, share: float, owner: str) -> ParameterError:
         f"The 'prior' parameter of {owner} must be greater than the share of labelled rows, "
         f"{share:.4g}, when sampling='one-sample': the labelled rows are part of the positives. "
         f"Got {prior!r} instead; if the positives were collected separately from the unlabelled "
-        "rows, use sampling='two-sample'."
+        "rows, use sampling='two-sample' (--sampling two-sample)."
     )
 
 

@@ -63,7 +63,7 @@ class PlainList:
     plain_auc: float
     error: float
     kinds: tuple[str, ...] = ()
-    fitted_to: str = "the same folds"
+    fitted_to: str = "in the same folds"
 
     @property
     def differs(self) -> bool:
@@ -189,7 +189,7 @@ def compare_lists(
     flagged: NDArray[np.bool_],
     s: NDArray[np.int8],
     kinds: Callable[[NDArray[np.intp], NDArray[np.intp]], tuple[str, ...]] | None = None,
-    fitted_to: str = "the same folds",
+    fitted_to: str = "in the same folds",
 ) -> PlainList | None:
     """Compare the lists of unlabelled rows by two scores; None if one of them says nothing.
 

@@ -79,7 +79,7 @@ def threshold(
         )
     if classifier._unlabelled_is_negative():
         raise InputError(
-            f"{owner} reads unlabelled rows, of which risk='pn' has none: choose the cut by "
+            f"{owner} needs unlabelled rows, and risk='pn' has none: choose the cut by "
             "sklearn.metrics.precision_recall_curve."
         )
     scores_p, scores_u = _split(classifier, scores, codes)

@@ -49,7 +49,7 @@ class BoostedPU(BasePUClassifier):
         What is minimised; see `nnpu.PULoss`.
     loss : {"logistic", "sigmoid"}, default="logistic"
         With "logistic" scores are near log-odds; it was also the more accurate one with trees
-        (``docs/trees.md``).
+        (``docs/lab/trees.md``).
     beta, gamma : float, default=0.0, 1.0
         Algorithm 1's tolerance, and its discount of the step size where r < −β.
     sampling : {"two-sample", "one-sample"}, default="two-sample"

@@ -31,7 +31,7 @@ _CERTAIN = 1e-6  # a posterior within this of 1 is as good as 1
 
 
 class PUWrapper(BasePUClassifier):
-    """Make a PU classifier of any scikit-learn classifier, by correcting its probabilities.
+    """Turn any scikit-learn classifier into a PU classifier, by correcting its probabilities.
 
     The estimator learns to tell labelled from unlabelled rows. Its probability σ of being labelled
     is proportional to the posterior of being positive once the sampling is taken into account:

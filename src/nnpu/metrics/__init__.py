@@ -1,4 +1,4 @@
-"""Evaluation without a single negative: metrics, their intervals, and scorers.
+"""Evaluation without a single negative: metrics, their ranges, and scorers.
 
 Every function takes the PU label `s` (1 labelled positive, 0 unlabelled, −1 known negative; other
 codes are refused) and assumes that labelled positives are a random sample of all positives

@@ -484,7 +484,7 @@ def propensity_weights(s: Any, chance: Any) -> tuple[NDArray[np.float64], NDArra
     """Return the weights of each row as a positive and as a negative.
 
     A labelled row counts s / e as a positive and 1 − 1 / e as a negative, an unlabelled one 1 as a
-    negative. Sums over them are, on the mean, those over the true classes.
+    negative. On average, sums over them are those over the true classes.
 
     Parameters
     ----------

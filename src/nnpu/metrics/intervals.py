@@ -41,11 +41,11 @@ def interval(
     level: float = 0.9,
     clip: bool = False,
 ) -> tuple[float, float]:
-    """Return a confidence interval of a metric, by the delta method.
+    """Return the range of a metric: a confidence interval, by the delta method.
 
     P and U vary separately in the two-sample setting, and rows jointly in the one-sample setting.
-    A number as the prior is taken as known. The interval of a `PriorEstimate` is carried into that
-    of the metric: all metrics are monotone in the prior, so each end of the prior's interval gives
+    A number as the prior is taken as known. The range of a `PriorEstimate` is carried into that
+    of the metric: all metrics are monotone in the prior, so each end of the prior's range gives
     one end, and the two sources of error add in quadrature.
 
     Parameters
@@ -55,7 +55,7 @@ def interval(
     s, values, prior, sampling, sample_weight, clip
         As in the metric; `values` are its predictions or scores.
     level : float, default=0.9
-        The share of samples whose interval should hold the truth.
+        The share of samples whose range should hold the truth.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def _at_ends(
     scale: float,
     estimate: Callable[[ScoredSample], ValueAndVariance],
 ) -> list[ValueAndVariance]:
-    """Return the metric at both ends of the prior's interval, as far as the rows allow them."""
+    """Return the metric at both ends of the prior's range, as far as the rows allow them."""
     n = float(sample.weights_q.sum())
     least = float(sample.weights_p.sum()) / n if sample.sampling == "one-sample" else 0.0
     ends = (prior.value + scale * (limit - prior.value) for limit in (prior.low, prior.high))
@@ -112,7 +112,7 @@ def contradiction(
     value : float
         Its unclipped estimate.
     low, high : float, optional
-        Its interval: if that reaches a possible value, chance alone is an explanation.
+        Its range: if that reaches a possible value, chance alone is an explanation.
 
     Examples
     --------
@@ -141,8 +141,8 @@ def contradiction(
 
 
 def _by_chance(what: str, read: str) -> str:
-    """Say what a value beyond the possible ones means if its interval reaches them."""
-    if not read:  # the interval holds every possible value
+    """Say what a value beyond the possible ones means if its range reaches them."""
+    if not read:  # the range holds every possible value
         return f"{what} is impossible: so few rows say nothing about it."
     return f"{what} is impossible, but within the error of so few rows: read it as {read}."
 

@@ -53,7 +53,7 @@ def threshold_table(
     list of dict
         A row per threshold: ``threshold``; ``flagged``, the number of rows of the population
         (U, or all rows of the one sample) that are flagged; ``precision``, ``recall``, ``f1``; and
-        for the last four a 90 % interval, ``…_low`` and ``…_high``. That of ``flagged`` is for
+        for the last four a 90 % range, ``…_low`` and ``…_high``. That of ``flagged`` is for
         the number to be expected in a sample of this size.
 
     Examples
@@ -238,7 +238,7 @@ def reliability_table(
     -------
     list of dict
         A row per bin: ``rows`` of the population in it, ``probability``, their mean, and
-        ``share`` with its 90 % interval, ``share_low`` and ``share_high``.
+        ``share`` with its 90 % range, ``share_low`` and ``share_high``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Class-prior estimation: positives and unlabelled data in, a share with an interval out."""
+"""Class-prior estimation: positives and unlabelled data in, a share with a range out."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class Ratio(NamedTuple):
     log_error: float
 
     def limits(self, z: float = Z90) -> tuple[float, float]:
-        """Return the limits of an interval that is symmetric on the logarithmic scale."""
+        """Return the limits of a range that is symmetric on the logarithmic scale."""
         margin = float(np.exp(z * self.log_error))
         return self.value / margin, self.value * margin
 

@@ -1,6 +1,6 @@
 """`estimate_prior`: one interface to every method, and how far to trust the answer.
 
-`PriorEstimate` holds the share, its interval, what was assumed, and how it is stored.
+`PriorEstimate` holds the share, its range, what was assumed, and how it is stored.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ class PriorEstimate:
         The best estimate of π_p, ready for `prior=`: the share of positives in U (two-sample) or
         in P ∪ U (one-sample).
     low, high : float
-        A 90 % interval. That of the method "auto" was made to hold on real tables whose classes
+        A 90 % range. That of the method "auto" was made to hold on real tables whose classes
         overlap.
     method : str
         The method that made it.
     identified : bool
-        Whether the interval can be trusted and says something. If not, the message says why.
+        Whether the range can be trusted and says something. If not, the message says why.
     message : str
         In plain words: the estimate, what was assumed, and what would change the answer.
     sampling : str
@@ -149,7 +149,7 @@ class PriorEstimate:
         return cls(**{**estimate.stored(), "upper_bound": bound})
 
 
-#: An interval wider than this says too little to call the prior identified.
+#: A range wider than this says too little to call the prior identified.
 WIDEST = 0.25
 
 #: So does one whose ends, as shares of the unlabelled rows, differ by more than this factor.
@@ -173,11 +173,11 @@ class Evidence:
     share: float
     low: float
     high: float
-    bound: tuple[float, float]  # the interval of the upper bound
+    bound: tuple[float, float]  # the range of the upper bound
 
 
 def doubt(found: Evidence) -> str:
-    """Return why the estimate may be wrong by more than its interval says, or nothing."""
+    """Return why the estimate may be wrong by more than its range says, or nothing."""
     p_value = mannwhitneyu(found.scores_p, found.scores_u, alternative="greater").pvalue
     if not p_value < 0.001:  # NaN if all scores are equal
         return (
@@ -207,7 +207,7 @@ def doubt(found: Evidence) -> str:
 
 
 def _thins_out(scores_p: FloatArray, scores_u: FloatArray, low: float) -> bool:
-    """Whether the ratio q_u / q_p at the top of P is below the whole interval beyond chance.
+    """Whether the ratio q_u / q_p at the top of P is below the whole range beyond chance.
 
     It is at least π at any threshold if labels are given at random.
     """
@@ -280,7 +280,7 @@ def estimate_prior(
         upper bound if some do: "bbe" (best bin estimation, Garg et al., 2021), "dedpul" (Ivanov,
         2020), "elkan_noto" (2008), "km" (KM2, Ramaswamy et al., 2016) and "pen_l1" (du Plessis et
         al., 2017). The last two are given one feature, the rank of the score. Except for "auto"
-        and "bbe" the interval is a bootstrap, which does not see the method's bias.
+        and "bbe" the range is a bootstrap, which does not see the method's bias.
     sampling : {"two-sample", "one-sample"}
         In the one-sample setting `value` is the share of positives in P ∪ U,
         b + (1 − b) π_U with b = n_p / (n_p + n_u) and π_U the share in U.

@@ -1,8 +1,8 @@
-"""The methods by name: out-of-fold scores in, a share of positives in U with an interval out.
+"""The methods by name: out-of-fold scores in, a share of positives in U with a range out.
 
 - Best bin estimation, the ratio q_u / q_p at the threshold with the least upper limit: Garg, Wu,
   Smola, Balakrishnan and Lipton (2021), Mixture proportion estimation and PU learning: a modern
-  approach. The interval is not theirs: see `best_bin_interval`.
+  approach. The range is not theirs: see `best_bin_interval`.
 - DEDPUL, the ratio of the densities of the scores, and the share that it converges to: Ivanov
   (2020), DEDPUL: difference-of-estimated-densities-based positive-unlabeled learning.
 - Elkan and Noto (2008), Learning classifiers from only positive and unlabeled data. If every
@@ -18,7 +18,7 @@
   Learning 106. The penalty lets U exceed π p(x | y = +1) at no cost, so the best share is not
   drawn up by the negatives.
 
-The intervals of all but the first are a bootstrap.
+The ranges of all but the first are a bootstrap.
 """
 
 from __future__ import annotations
@@ -88,11 +88,11 @@ def best_bin(scores_p: FloatArray, scores_u: FloatArray) -> float:
 def best_bin_interval(
     scores_p: FloatArray, scores_u: FloatArray, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Return a 90 % interval for the share of positives in U.
+    """Return a 90 % range for the share of positives in U.
 
     The threshold is chosen on one half of the rows and the ratio taken on the other, then with the
     halves exchanged; the geometric mean of the two has no bias of selection, and its upper limit
-    is the interval's. Since the chosen bin may hold negatives, the lower limit is the least of the
+    is the range's. Since the chosen bin may hold negatives, the lower limit is the least of the
     mean's and that of the ratio at the threshold that holds the top 15 % of P.
     """
     halves_p, halves_u = _halves(scores_p, rng), _halves(scores_u, rng)
@@ -423,16 +423,16 @@ _FUNCTIONS: dict[str, tuple[Estimator, int]] = {
 }
 
 
-#: The share of positives in U and the limits of a 90 % interval.
+#: The share of positives in U and the limits of a 90 % range.
 Limits = tuple[float, float, float]
 
 #: Scores of P and U, a source of chance, the labelled share if P and U are one sample, and how far
 #: the classes are expected to lie apart.
 Method = Callable[[FloatArray, FloatArray, np.random.Generator, float | None, Separation], Limits]
 
-#: The weight of the posterior below and above the interval, if P and U are two samples and if
+#: The weight of the posterior below and above the range, if P and U are two samples and if
 #: they are one; half of that with next to no positives, and the whole from `FEW` on. These made
-#: nearly nine of ten intervals hold on real tables (docs/lab/prior.md).
+#: nearly nine of ten ranges hold on real tables (docs/lab/prior.md).
 TAILS, FEW = {"two-sample": (0.1, 0.22), "one-sample": (0.22, 0.14)}, 50
 
 #: The chance that a positive scores more than a negative from which the largest mixture proportion
@@ -450,9 +450,9 @@ def _overlap(
     """Estimate the share where negatives may look like positives.
 
     The better the scores tell the classes apart, the more the mean of the mixture's posterior and
-    the upper end of the interval are drawn towards the largest mixture proportion. Where that is
-    below the whole interval, a column may give labels away: it is then the estimate. An estimate
-    that is not in its interval means that the highest scores contradict the others.
+    the upper end of the range are drawn towards the largest mixture proportion. Where that is
+    below the whole range, a column may give labels away: it is then the estimate. An estimate
+    that is not in its range means that the highest scores contradict the others.
     """
     posterior = mixture_posterior(scores_p, scores_u, labelled, law)
     bound = best_bin(scores_p, scores_u)

@@ -49,7 +49,7 @@ class ScarTest:
     pvalue : float
         Small if the labels contradict labelling at random among positives under this prior. It
         is corrected for the number of regions. If the prior is an estimate, it is the p-value at
-        the low end of its interval, the largest one.
+        the low end of its range, the largest one.
     columns : tuple
         The columns that set the over-labelled region apart, the clearest first: names if the rows
         came with names, else numbers. Empty if the test does not reject at the 5 % level.

@@ -269,7 +269,7 @@ class _ScoreTableDisplay(_Display):
 
 
 class ThresholdDisplay(_ScoreTableDisplay):
-    """Precision, recall and F1 against the threshold, with 90 % intervals.
+    """Precision, recall and F1 against the threshold, with 90 % ranges.
 
     Parameters
     ----------
@@ -444,7 +444,7 @@ class PUCalibrationDisplay(_Display):
 
 
 class PriorDisplay(_Display):
-    """The curve behind an estimate of the prior, with its value and its interval.
+    """The curve behind an estimate of the prior, with its value and its range.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ def explorer_section(
     Parameters
     ----------
     rows : sequence of mappings
-        What `nnpu.metrics.threshold_table` returned; the intervals may also cover those of the
+        What `nnpu.metrics.threshold_table` returned; the ranges may also cover those of the
         prior.
     own : float
         The model's own threshold, one of the table's: where the slider starts.
@@ -146,7 +146,7 @@ def _markers(
 
 
 def _cells(row: Mapping[str, float], *, known: bool = True) -> dict[str, list[str]]:
-    """The words for each metric: its value and its interval, or its range and the best guess."""
+    """The words for each metric: its value with its range, or its range with the best guess."""
     words = {}
     for name in METRIC_NAMES:
         value = percent(row[name])

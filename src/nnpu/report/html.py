@@ -329,7 +329,7 @@ def floor_percent(value: float) -> str:
 
 
 def interval_words(low: float, high: float) -> str:
-    r"""Write an interval of a share, as far as it lies inside of [0, 1].
+    r"""Write the range of a share, as far as it lies inside of [0, 1].
 
     >>> interval_words(0.66, 0.835), interval_words(-0.1, 1.07)
     ('66.0 to 83.5\xa0%', '0.0 to 100.0\xa0%')

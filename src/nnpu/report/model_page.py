@@ -336,10 +336,16 @@ def _judged(
 
 def _two_cuts(classifier: BasePUClassifier, labelled: float) -> str:
     """Say which rows the explorer counts, and where those without a label are cut."""
-    words = "Labelled and unlabelled rows are counted together here, by their score alone."
+    words = (
+        "Labelled and unlabelled rows are counted together here, by their score alone, and the "
+        "figures hold if labels were given at random."
+    )
     cut = unlabelled_cut(classifier, labelled)
     if classifier.sampling == "two-sample":
-        words = "Flagged rows are counted among the unlabelled ones."
+        words = (
+            "Flagged rows are counted among the unlabelled ones, and the figures hold if labels "
+            "were given at random."
+        )
     elif cut != classifier.threshold_:
         words += (
             " A row that is known to be unlabelled had its chance of a label and is less likely "
@@ -361,7 +367,7 @@ def _metric_rows(found: Evaluation) -> list[tuple[str, float, float, float, str]
 
 
 def _over_priors(tables: Sequence[Sequence[Mapping[str, float]]]) -> list[dict[str, float]]:
-    """The first table, its intervals widened by what the metrics are at the prior's ends.
+    """The first table, its ranges widened by what the metrics are at the prior's ends.
 
     As `nnpu.metrics.interval` does it: chance and the prior add in quadrature, at each end.
     """

@@ -135,7 +135,7 @@ class Panel:
 
 
 def metric_curves(rows: Rows, x: ArrayLike) -> list[Curve]:
-    """Return precision, recall and F1 of a threshold table against `x`, with their intervals.
+    """Return precision, recall and F1 of a threshold table against `x`, with their ranges.
 
     A share is drawn as far as it lies in [0, 1], and a precision of 0 / 0 not at all.
     """
@@ -305,7 +305,7 @@ _ESTIMATES = {"accuracy": "blue", "precision": "orange", "recall": "green"}
 
 
 def sensitivity_panels(rows: Sequence[Mapping[str, float]]) -> list[Panel]:
-    """Draw the estimates with their 90 % intervals, and the predictions, against assumed priors.
+    """Draw the estimates with their 90 % ranges, and the predictions, against assumed priors.
 
     Parameters
     ----------

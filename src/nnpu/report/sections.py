@@ -258,7 +258,7 @@ def importance_section(
     Parameters
     ----------
     rows : sequence of (name, value, low, high)
-        The importance of each column, with its interval.
+        The importance of each column, with its range.
     meaning : str
         What the numbers are.
     """
@@ -319,7 +319,7 @@ def metrics_section(
     Parameters
     ----------
     rows : sequence of (name, value, low, high, meaning)
-        The estimates with their 90 % intervals, and what they are; a value of NaN means that no
+        The estimates with their 90 % ranges, and what they are; a value of NaN means that no
         row is predicted positive.
     remarks : sequence of str
         Sentences below them.

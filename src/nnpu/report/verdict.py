@@ -89,12 +89,15 @@ def _quality(found: Evaluation) -> str:
         many = f"Between {low} and {high} unlabelled rows are positive"
     source = ""
     if not found.audited:
-        source = " The ranges allow for labels that were not given at random."
+        source = (
+            " The ranges are meant to hold nine times in ten, and allow for labels that were not "
+            "given at random."
+        )
         if hidden.label_bias == 1:
             source = " This holds if labels were given at random among the positives."
     return (
-        f"{_chance(found)}{many}. Of the first {n:,} of the list, at least "
-        f"{round(first.low * n):,} and at most {round(first.high * n):,} are.{source}"
+        f"{_chance(found)}{many}. Of the first {n:,} of the list, "
+        f"{round(first.low * n):,} to {round(first.high * n):,} are.{source}"
     )
 
 
@@ -134,7 +137,7 @@ def _advice(found: Evaluation, commands: bool) -> str:
     if commands:
         drawn = f"{_ANSWERS} rows (nnpu review --top {size} --rows {_ANSWERS})"
     return _sentence(
-        f"{few}{work}. Or first answer {drawn}: the share of positives in these {size} is then "
+        f"{few}{work}. Or first check {drawn}: the share of positives in these {size} is then "
         f"known to ± {_HALF} percentage points, instead of {100 * top.low:.0f} to "
         f"{100 * top.high:.0f} %."
     )
@@ -154,9 +157,9 @@ def _warning(found: Evaluation, commands: bool) -> str:
     if not commands:
         return known + (
             "To narrow it, give the share if you know it, or a range (prior), or have a person "
-            "answer some rows that were drawn at random (nnpu.review)."
+            "check some rows that were drawn at random (nnpu.review)."
         )
     return known + (
         "To narrow it, give the share if you know it, or a range (--prior), or the share of the "
-        "positives that is labelled (--labelled), or have a person answer some rows (nnpu review)."
+        "positives that is labelled (--labelled), or have a person check some rows (nnpu review)."
     )

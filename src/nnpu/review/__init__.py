@@ -1,10 +1,10 @@
 """What a few answers of a person add: which rows to ask for, and what the answers say.
 
 `draw` chooses rows with known chances, `audit` turns the answers into prior, precision, recall
-and accuracy with intervals that assume nothing about the model. `recalibrate`, `known_rows` and
+and accuracy with ranges that assume nothing about the model. `recalibrate`, `known_rows` and
 `least_cost` use them; `agreement` compares two reviewers. `Review` keeps rounds, writes sheets and
-reads them back. `ListReview` works down a list: every answer teaches, `left` and `certificate` say
-when to stop.
+reads them back. `ListReview` works down a list: every answer re-ranks the rest, `left` and
+`certificate` say when to stop.
 """
 
 from nnpu.review.audits import Audit, AuditedEstimate, audit, curves

@@ -1,4 +1,4 @@
-"""What a few answers say: prior, precision, recall and accuracy, with intervals from the draw."""
+"""What a few answers say: prior, precision, recall and accuracy, with ranges from the draw."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["FIGURES", "Audit", "AuditedEstimate", "audit", "audit_answered", "curves"]
 
 FIGURES = ("prior", "precision", "recall", "accuracy")
-_FEW = 5  # drawn rows that a figure needs for an interval of the usual kind
+_FEW = 5  # drawn rows that a figure needs for a range of the usual kind
 
 
 class AuditedEstimate(Estimate):
-    """A figure with its 90 % interval, and the answers that carry it.
+    """A figure with its 90 % range, and the answers that carry it.
 
-    The interval holds for draws with these chances, whatever the model is.
+    The range holds for draws with these chances, whatever the model is.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class AuditedEstimate(Estimate):
         The drawn rows that carry the figure: all for prior and accuracy, the flagged ones for
         precision, those answered yes for recall.
     conservative : bool
-        Whether fewer than five rows carry it; the interval is then wider than 90 % asks for.
+        Whether fewer than five rows carry it; the range is then wider than 90 % asks for.
     """
 
     rows: int
@@ -84,7 +84,7 @@ class Audit:
     notes: tuple[str, ...] = ()
 
     def expected(self, more: int = 50) -> dict[str, float]:
-        """Return the width of each interval to expect after `more` answers.
+        """Return the width of each range to expect after `more` answers.
 
         Examples
         --------
@@ -97,7 +97,7 @@ class Audit:
         return {name: float(getattr(self, name).width * shrink) for name in FIGURES}
 
     def rows_for(self, width: float, figure: str = "prior") -> int:
-        """Return about how many more answers bring the interval of a figure to `width`.
+        """Return about how many more answers bring the range of a figure to `width`.
 
         Examples
         --------
@@ -128,7 +128,7 @@ def audit(
     """Estimate prior, precision, recall and accuracy from the answers to drawn rows.
 
     prior = mean p + (1/N) Σ (y − p)/chance over the drawn rows; precision is the same over the
-    flagged rows, whose number is known; recall is a ratio, linearised. The 90 % intervals come
+    flagged rows, whose number is known; recall is a ratio, linearised. The 90 % ranges come
     from the chances alone: they assume nothing about the model, the overlap of the classes, or
     how labels came about. Values lie within what the answers allow.
 
@@ -312,7 +312,7 @@ def _recall_interval(value: float, total: Total) -> tuple[float, float]:
 
 
 def _within(found: AuditedEstimate, limits: tuple[float, float], one_row: float) -> AuditedEstimate:
-    """Keep an interval within what the answers allow, but never at less than a row's width."""
+    """Keep a range within what the answers allow, but never at less than a row's width."""
     value = min(max(found.value, limits[0]), limits[1])
     low = min(max(found.low, limits[0]), value - one_row / 2)
     high = max(min(found.high, limits[1]), value + one_row / 2)

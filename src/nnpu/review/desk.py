@@ -1,8 +1,8 @@
 """The desk of a served review: hands out one row at a time, and ranks the rest behind it.
 
-Several tabs may be open: each holds a row of its own. A few rows are dealt ahead. When they run
-low, a thread ranks the list anew and deals more, while people go on with the rest. The thread has
-a `ListReview` of its own on the same folder, so no answer waits for a ranking.
+Several tabs may be open: each holds a row of its own. A few rows are handed out ahead. When they
+run low, a thread ranks the list anew and hands out more, while people go on with the rest. The
+thread has a `ListReview` of its own on the same folder, so no answer waits for a ranking.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Desk"]
 
-_AHEAD, _LOW = 5, 3  # rows dealt at once, when fewer than these are free
+_AHEAD, _LOW = 5, 3  # rows handed out at once, when fewer than these are free
 _CURVE = 200  # points of the curve of finds
 
 
@@ -37,7 +37,7 @@ class Desk:
     describe : callable
         Takes row numbers and returns a description of each: a dict of plain values.
     by : str
-        Who answers. No other desk may deal to the same person at the same time.
+        Who answers. No other desk may hand rows to the same person at the same time.
     random, until
         As in `ListReview.next`.
 
@@ -66,7 +66,7 @@ class Desk:
         self._folder, self._describe = Path(folder), describe
         self._review = load(folder)
         self._changed = threading.Condition()
-        self._free: list[int] = []  # dealt to this person, in nobody's hands
+        self._free: list[int] = []  # handed to this person, in nobody's hands
         self._held: dict[str, int] = {}  # tab: row
         self._views: dict[int, dict[str, Any]] = {}
         # Who may take back which answer: a tab its own, and everybody those of closed tabs.
@@ -78,7 +78,7 @@ class Desk:
         self._thread = threading.Thread(target=self._deal, name="nnpu review", daemon=True)
 
     def __enter__(self) -> Desk:
-        """Start to deal."""
+        """Start to hand out rows."""
         from filelock import FileLock, Timeout
 
         mark = self.by.encode().hex() or "none"
@@ -88,14 +88,14 @@ class Desk:
         except Timeout as error:
             who = f"for {self.by!r} " if self.by else ""
             raise InputError(
-                f"{self._folder} is served {who}already. Open that page, or say with --by who else "
-                "looks."
+                f"{self._folder} is served {who}already. Open that page, or name another "
+                "person with --by."
             ) from error
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop dealing; rows without an answer are dealt again by the next desk."""
+        """Stop handing out rows; those without an answer are handed out again by the next desk."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -135,7 +135,7 @@ class Desk:
 
     @property
     def spent(self) -> bool:
-        """Whether all rows are dealt."""
+        """Whether all rows are handed out."""
         return self._spent
 
     def answer(self, tab: str, row: int, answer: float) -> None:
@@ -211,7 +211,7 @@ class Desk:
                 self._views[row] = {**view, "random": random}
 
     def _deal(self) -> None:
-        """Rank and deal whenever few rows are free, until the desk closes or no row is left."""
+        """Rank and hand out rows whenever few are free, until the desk closes or no row is left."""
         behind: ListReview | None = None
         while True:
             with self._changed:
@@ -221,14 +221,14 @@ class Desk:
                 if self._closed:
                     return
             try:
-                if behind is None:  # first, what was dealt earlier and has no answer
+                if behind is None:  # first, rows from earlier that have no answer
                     behind, last = load(self._folder), False
                 else:
                     new = behind.next(_AHEAD, self.random, until=self.until, by=self.by)
                     last = not len(new)
                 with self._changed:
                     busy = {*self._free, *self._held.values(), *(row for row, _ in self._done)}
-                # In the order of the deals: a row that waits counts only once a later one is
+                # In the order of handing out: a row that waits counts only once a later one is
                 # answered.
                 rows = [row for row in behind.waiting_for(self.by) if row not in busy]
                 self._view(rows, behind)

@@ -7,7 +7,7 @@ order within short blocks. The draw is then spread over all probabilities, so a 
 probabilities are off costs little precision, and the size of the draw is fixed.
 
 A list is finite and drawn from with equal chances: the number of yeses is hypergeometric, and the
-intervals of `list_count` are exact, whatever the model is.
+ranges of `list_count` are exact, whatever the model is.
 """
 
 from __future__ import annotations
@@ -315,7 +315,7 @@ def _generator(random_state: Any) -> np.random.Generator:
 def list_count(
     yes: int, answered: int, size: int, *, confidence: float = 0.9, anytime: bool = False
 ) -> Estimate:
-    """Return how many rows of a list are positive, with an exact interval.
+    """Return how many rows of a list are positive, with an exact range.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ def list_count(
     size : int
         Rows of the list.
     confidence : float, default=0.9
-        How often the interval holds, at least.
+        How often the range holds, at least.
     anytime : bool, default=False
         Whether it holds however the moment to stop was chosen, also by the answers themselves. It
         is then somewhat wider.
@@ -336,7 +336,7 @@ def list_count(
 
     Notes
     -----
-    The fixed interval keeps each count under which neither as many yeses as these nor as few are
+    The fixed range keeps each count under which neither as many yeses as these nor as few are
     rarer than (1 − confidence) / 2. The other one keeps each count whose posterior under a uniform
     prior is at least (1 − confidence) times that prior: the ratio is a martingale under the true
     count (Waudby-Smith and Ramdas 2020, Confidence sequences for sampling without replacement).
@@ -355,8 +355,8 @@ def list_count(
     confidence = check_prior(confidence, owner, name="confidence")
     if not yes <= answered <= size:
         raise ParameterError(
-            "The 'yes', 'answered' and 'size' parameters of list_count must not fall in that "
-            f"order. Got {yes}, {answered} and {size} instead."
+            "The parameters of list_count must be in the order yes <= answered <= size. Got "
+            f"{yes}, {answered} and {size} instead."
         )
     counts = np.arange(yes, size - (answered - yes) + 1)  # those that the answers allow
     if anytime:

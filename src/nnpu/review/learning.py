@@ -62,7 +62,7 @@ class KnownRows(NamedTuple):
         1/chance, capped at five times its mean, over its mean. A row that was known before has
         the chance 1.
     prior : AuditedEstimate or None
-        The audited prior, with its interval.
+        The audited prior, with its range.
     """
 
     rows: IntArray
@@ -243,7 +243,7 @@ class Cut:
         Thresholds that the answers cannot tell from it (90 %): between them, no cut is clearly
         cheaper or dearer. Equal to `threshold` without answers.
     cost : AuditedEstimate
-        The expected cost per row, with its interval; without answers the value only, right if
+        The expected cost per row, with its range; without answers the value only, right if
         the probabilities are.
     flagged : float
         The share of rows that are flagged.
@@ -353,7 +353,7 @@ class ScarCheck:
     ----------
     labelled, unlabelled : AuditedEstimate
         The mean probability of labelled positives, and of the other positives, each with its 90 %
-        interval. Under SCAR they are equal.
+        range. Under SCAR they are equal.
     pvalue : float
         Of that equality, by a normal approximation.
     broken : bool

@@ -306,6 +306,11 @@ class Review:
                 f"{source} is draw {stamp.number}, and draw {before + 1} is missing: pass the "
                 "sheets of all rounds."
             )
+        if stamp.model and self.model and stamp.model != self.model:
+            raise InputError(
+                f"{source}: the rows were drawn with another model ({stamp.model}, not "
+                f"{self.model}). Use that model, or draw again; --known keeps the answers as known."
+            )
         unknown = sorted(set(sheet.ids) - self._rows_by_id().keys())
         if unknown:
             raise InputError(
@@ -314,11 +319,6 @@ class Review:
             )
         if stamp.ids != self._digest:
             raise InputError(f"{source}: {changed} other ids. Use the old file, or draw again.")
-        if stamp.model and self.model and stamp.model != self.model:
-            raise InputError(
-                f"{source}: the rows were drawn with another model ({stamp.model}, not "
-                f"{self.model}). Use that model, or draw again; --known keeps the answers as known."
-            )
 
     def _drawn(self, sheet: Sheet, draws: Sequence[Draw]) -> Draw:
         """Return the draw of a sheet, checked against probabilities and chances."""

@@ -428,14 +428,14 @@ class Agreement:
     Attributes
     ----------
     kappa : AuditedEstimate
-        Cohen's κ with a 90 % interval: 1 full agreement, 0 no more than chance. NaN if both gave
+        Cohen's κ with a 90 % range: 1 full agreement, 0 no more than chance. NaN if both gave
         one and the same answer to every row.
     agreed : int
         Rows to which both gave the same clear answer.
     rows : int
         Rows to which both gave a clear answer.
     merged : array
-        The answers for an audit: don't know where the two differ, so the interval covers
+        The answers for an audit: don't know where the two differ, so the range covers
         both; a clear answer where only one of them knew.
     """
 
@@ -459,7 +459,7 @@ def agreement(first: ArrayLike, second: ArrayLike) -> Agreement:
 
     Notes
     -----
-    The interval is the wider of two: the large-sample one of Fleiss, Cohen and Everitt (1969), and
+    The range is the wider of two: the large-sample one of Fleiss, Cohen and Everitt (1969), and
     Wilson's for the share of equal answers, taken through κ = (share − e)/(1 − e). The second
     keeps a width where all answers agree.
 
@@ -474,7 +474,8 @@ def agreement(first: ArrayLike, second: ArrayLike) -> Agreement:
     a, b = (as_floats(values, "answers", "agreement") for values in (first, second))
     if a.ndim != 1 or a.shape != b.shape:
         raise InputError(
-            f"agreement: two lists of as many answers are needed: {a.shape}, {b.shape}."
+            "agreement needs two lists of answers of one length. Got shapes "
+            f"{a.shape} and {b.shape}."
         )
     for values in (a, b):
         if not np.isin(values[~np.isnan(values)], (0, 1)).all():

@@ -1,17 +1,18 @@
 """When a review may stop: how many positives are left, by exact bounds that hold at any time.
 
 A review looks at the rows of a finite table, one after another. A *list look* takes whatever row
-the ranking puts first. A *random look* takes each row that was not dealt before with the same
-chance. Answers to list looks tell nothing about the rest, but they are known. Only random looks are
-evidence.
+the ranking puts first. A *random look* takes one of the rows that nobody has looked at, each
+with the same chance. Answers to list looks tell nothing about the rest, but they are known. Only
+random looks are evidence.
 
-Suppose there are m positives in all, f of them dealt before a random look, and R rows to draw from.
-The look then finds a positive with the chance p = (m − f)/R, whatever the list looks were: they may
-depend on all that came before. Somebody who doubts m bets at these odds on another count m′. The
-stake is multiplied by (m′ − f)/(m − f) at a yes, by (R − m′ + f)/(R − m + f) at a no. If m is true,
-the stake is a martingale (or falls on the average, where m′ allows a yes and m does not), and by
-Ville's inequality it ever reaches 1/α with a chance of at most α. So the counts at which no stake
-reached 1/α hold with confidence 1 − α at all times at once, also at a time that the answers chose.
+Suppose there are m positives in all, f of them among the rows that were given out before a random
+look, and R rows to draw from. The look then finds a positive with the chance p = (m − f)/R,
+whatever the list looks were: they may depend on all that came before. Somebody who doubts m bets at
+these odds on another count m′. The stake is multiplied by (m′ − f)/(m − f) at a yes, by (R − m′ +
+f)/(R − m + f) at a no. If m is true, the stake is a martingale (or falls on average, where m′
+allows a yes and m does not), and by Ville's inequality it ever reaches 1/α with a chance of at most
+α. So the counts at which no stake reached 1/α hold with confidence 1 − α at all times at once, also
+at a time that the answers chose.
 
 The bets against m are the counts m′ = c·m for a few c: below 1 for the upper end, above 1 for the
 lower end. Such a stake grows with m (falls, for the lower end), so the counts which remain
@@ -52,14 +53,14 @@ _RECENT = 30  # list looks that the yield of the list is taken from
 
 @dataclass(frozen=True, eq=False)
 class Looks:
-    """The looks of a review, in the order in which their rows were dealt.
+    """The looks of a review, in the order in which the rows were given out.
 
     Parameters
     ----------
     size : int
-        Rows that could be dealt when the review began.
+        Rows that could be looked at when the review began.
     random : array-like of shape (n,)
-        Whether the row was drawn at random from all that were not dealt before.
+        Whether the row was drawn at random from all that were not given out before.
     answers : array-like of shape (n,)
         1 yes, 0 no, NaN for don't know or no answer yet.
 
@@ -95,12 +96,12 @@ class Looks:
 
     @property
     def unclear(self) -> int:
-        """Dealt rows without a clear answer."""
+        """Rows without a clear answer."""
         return int(np.isnan(self.answers).sum())
 
     @property
     def pool(self) -> int:
-        """Rows that were not dealt."""
+        """Rows that were not given out."""
         return self.size - len(self.answers)
 
     def then(self, n: int) -> Looks:
@@ -186,7 +187,7 @@ def certificate(looks: Looks, *, recall: float = 0.9, confidence: float = 0.95) 
     looks : Looks
         The looks so far.
     recall : float, default=0.9
-        The share of the positives that is wanted, of those among the rows that could be dealt.
+        The share of the positives that is wanted, of those among the rows that could be looked at.
     confidence : float, default=0.95
         Of all reviews at most 1 − `confidence` ever get a certificate that is wrong, however often
         they ask for one.
@@ -225,7 +226,7 @@ def worth_listing(looks: Looks, *, recall: float, confidence: float, guess: floa
     """Return whether a look at the list brings a certificate nearer than a random look does.
 
     With l positives left of the k that the certificate allows, random looks multiply the stake
-    against k by exp((k − l + l log(l/k))/R) each on the average, so about
+    against k by exp((k − l + l log(l/k))/R) each on average, so about
     R log(1/α)/(k − l + l log(l/k)) of them are needed. A find on the list lowers l and raises k.
     It is worth its price, 1/yield looks, if it saves more than that.
 

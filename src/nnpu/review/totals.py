@@ -44,7 +44,7 @@ class Total:
 
     @property
     def margin(self) -> float:
-        """Half the width of a 90 % interval."""
+        """Half the width of a 90 % range."""
         return float(self.quantile * np.sqrt(self.variance))
 
 
@@ -116,7 +116,7 @@ class Answered:
 
         The variance of each part (flagged, rest) is raised where the expected one, Σ a² odds
         p(1 − p), counted as ten more rows, is higher: a part in which all answers agree with the
-        prediction keeps an interval. `careful` takes p(1 − p) = 1/4 for all.
+        prediction keeps a range. `careful` takes p(1 − p) = 1/4 for all.
         """
         value = sum(r.weight * r.total(a, flagged, fill) for r in self.rounds)
         q = np.clip(self.probability, _LEAST, 1 - _LEAST)

@@ -1,7 +1,7 @@
-"""A review that works down a list: every answer teaches the ranking, and no answer is lost.
+"""A review that works down a list: every answer improves the ranking, and none is lost.
 
 The first list is the model's. After a round the rows are ranked anew by three scores, each scaled
-to the rows that are not dealt yet:
+to the rows that were not given out yet:
 
 - the model's own score;
 - a logistic regression of known and found positives against rows answered no, with the rows that
@@ -13,9 +13,9 @@ The answers change the order and nothing else: the prior and the figures of the 
 is left is judged by random looks alone (`nnpu.review.stopping`).
 
 A review in a folder is three files. ``review.json`` and ``review.safetensors`` are written once;
-``looks.jsonl`` gets a line for every deal and every answer, which is on the disk before the call
-returns. A line that a kill cut short is dropped. Several processes may use one folder: a lock lets
-one at a time write, and each reads what the others wrote first.
+``looks.jsonl`` gets a line whenever rows are given out (``deal``) or answered, which is on the disk
+before the call returns. A line that a kill cut short is dropped. Several processes may use one
+folder: a lock lets one at a time write, and each reads what the others wrote first.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class ListReview:
             free = np.flatnonzero(np.isnan(self.known) & ~self._mask())
             n = min(n, len(free))
             rng = np.random.default_rng([self.random_state, len(self._dealt)])
-            drawn = min(int(share * n + rng.random()), n)  # share·n on the average
+            drawn = min(int(share * n + rng.random()), n)  # share·n on average
             order = free[np.argsort(-ranking[free], kind="stable")]
             listed, rest = order[: n - drawn], np.sort(order[n - drawn :])
             chosen = rng.choice(rest, drawn, replace=False) if drawn else rest[:0]
@@ -176,8 +176,8 @@ class ListReview:
         """Take answers: 1 yes, 0 no, NaN don't know.
 
         A second answer of the same person replaces the first. Where two people differ, the row
-        counts as don't know and is listed in `disagreements`. A row that was not dealt counts as a
-        look at the list.
+        counts as don't know and is listed in `disagreements`. A row that `next` did not give
+        out counts as a look at the list.
 
         Parameters
         ----------
@@ -253,11 +253,11 @@ class ListReview:
 
     @property
     def waiting(self) -> NDArray[np.intp]:
-        """Rows that were dealt and have no answer yet."""
+        """Rows that were given out and have no answer yet."""
         return np.array([row for row in self._dealt if row not in self._given], dtype=np.intp)
 
     def waiting_for(self, by: str = "") -> list[int]:
-        """Rows that were dealt to a person and that nobody answered yet."""
+        """Rows that a person was given and that nobody answered yet."""
         return [row for row in self.waiting.tolist() if self._dealt_to.get(row, "") == by]
 
     @property
@@ -291,7 +291,7 @@ class ListReview:
 
     @property
     def curve(self) -> list[int]:
-        """Positives found after each look, in the order in which the rows were dealt."""
+        """Positives found after each look, in the order in which the rows were given out."""
         answers = [_merged(self._given[row]) for row in self._dealt if row in self._given]
         return [int(found) for found in np.nancumsum(answers)]
 
@@ -300,7 +300,7 @@ class ListReview:
         return [row for row, given in self._given.items() if by in given]
 
     def is_random(self, rows: ArrayLike) -> NDArray[np.bool_]:
-        """Return which of some dealt rows were drawn at random."""
+        """Return which of some rows that were given out were drawn at random."""
         return np.array([self._dealt.get(int(row), False) for row in np.asarray(rows)], dtype=bool)
 
     def lines(self, *, recall: float = 0.9) -> list[str]:
@@ -405,7 +405,7 @@ class ListReview:
     def _looks(self) -> Looks:
         """Return the looks up to the last one with an answer.
 
-        The bounds hold at any time. What was dealt after it, and nobody answered, has not been
+        The bounds hold at any time. What was given out after it, and nobody answered, has not been
         looked at yet: it stays in the pool.
         """
         dealt = list(self._dealt.items())
@@ -427,7 +427,7 @@ class ListReview:
     def _apply(self, event: dict[str, Any]) -> None:
         for row, drawn in event.get("deal", ()):
             if not self._can_be_dealt(np.array([row])) or row in self._dealt:
-                raise ValueError(f"row {row} cannot be dealt")
+                raise ValueError(f"row {row} cannot be given out")
             self._dealt[row], self._dealt_to[row] = bool(drawn), event["by"]
         for row, value in event.get("answer", ()):
             if not self._can_be_dealt(np.array([row])) or value not in (0, 1, None):

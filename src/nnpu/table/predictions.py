@@ -78,7 +78,7 @@ class Written(NamedTuple):
     def __str__(self) -> str:
         said = f"{how_many(self.rows, 'row')}, {self.positives:,} predicted positive"
         if self.labelled:
-            said += " (labelled rows count as positive, the others as unlabelled)"
+            said += ", labelled ones included"
         return said
 
 
@@ -178,7 +178,7 @@ def cut_at(model: TablePU, wanted: str) -> Cut:
     wanted : str
         "accuracy": the model's own. "prior": as many positives as there are. "precision=0.5",
         "recall=0.8": the longest list with that share of positives, and the shortest that finds
-        that share of them, both by the middle of their ranges. "cost=5": a missed positive costs
+        that share of them, both by the best guess. "cost=5": a missed positive costs
         five times as much as a false alarm.
     """
     name, _, text = wanted.partition("=")

@@ -360,8 +360,8 @@ def prior_from(job: TablePU, codes: NDArray[np.int8]) -> Any:
     if max(ends) <= share:
         raise ParameterError(
             "The 'labelled' parameter of TablePU is the share of the positives that is labelled; "
-            f"it must be greater than that of all rows, {share:.3g}, or every row would be "
-            f"positive. Got {shown(job.labelled)} instead."
+            f"it must be greater than the labelled share of all rows, {share:.3g}, or every "
+            f"row would be positive. Got {shown(job.labelled)} instead."
         )
     if len(ends) == 1:
         return share / float(ends[0])

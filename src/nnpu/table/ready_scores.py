@@ -38,7 +38,7 @@ _BY_CHANCE = 1e-3  # p-value of labelled rows that score lower
 
 
 class ScorePU(BasePUClassifier):
-    """Make a PU classifier of ready scores: of a network, of Spark, of a vendor.
+    """A PU classifier from ready scores: of a network, of Spark, of a vendor.
 
     Scores and PU labels in; the share of positives, probabilities, a cut, what is known of the
     hidden positives, and a report out. The scores are one number per row, greater for likelier
@@ -248,7 +248,7 @@ class ScorePU(BasePUClassifier):
     def _fit_scores(self, data: FitData, work: None) -> None:
         scores, codes = self._scores(data.x), data.codes
         self.calibration_ = threshold_choice.calibration(self, scores, codes)
-        # Of least regret over the interval of an estimated prior; at one half if it was given.
+        # Of least regret over the range of an estimated prior; at one half if it was given.
         self.threshold_ = threshold_choice.threshold(self, scores, codes, "regret", None, None)[0]
 
     def _scores(self, X: Any) -> NDArray[np.float32]:
@@ -305,7 +305,7 @@ def _doubt(scores: NDArray[np.float64], codes: Labels) -> None:
         )
     elif leaks(scores[:, None], codes).size:
         warnings.warn(
-            f"The scores all but tell labelled from unlabelled rows (AUC {auc:.3f}): hardly any "
+            f"The scores almost separate labelled from unlabelled rows (AUC {auc:.3f}): hardly any "
             "unlabelled row is positive, or the model behind them was fitted to these labels, and "
             "then nothing here holds. Give scores out of fold or of held-out rows.",
             UserWarning,

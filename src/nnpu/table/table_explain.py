@@ -188,7 +188,7 @@ class Explained(NamedTuple):
     Attributes
     ----------
     importance : tuple of (name, value, low, high)
-        What the estimated AUC loses if a column is shuffled, with a 90 % interval.
+        What the estimated AUC loses if a column is shuffled, with a 90 % range.
     why : dict of str to str
         For the rows to look at first, by name, the columns that moved their scores most.
     suspects : tuple of str

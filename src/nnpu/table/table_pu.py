@@ -420,7 +420,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         if self.holdout_ is not None:
             if rows.in_folds:
                 self.row_keys_ = row_keys(features)[judged]
-            how = "the same folds" if rows.in_folds else "the same rows set aside"
+            how = "in the same folds" if rows.in_folds else "on the same rows set aside"
             order = features, rows.codes, found.fold, judged, scores
             plain = against_plain(self, *order, fitted_to=how)
             self.holdout_ = replace(self.holdout_, plain=plain)
@@ -680,7 +680,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             default the rows that judged the model in `fit`.
         at : {"prior", "half", "regret"}, optional
             "prior": predict as many positives as there are. "half": where the probability is one
-            half. "regret": the cut that loses least over the interval of an estimated prior.
+            half. "regret": the cut that loses least over the range of an estimated prior.
         precision, recall : float, optional
             The value to reach by PU estimates. Exactly one of `at`, `precision` and `recall`.
 
@@ -828,7 +828,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
     def review(self, table: Any, s: Any = None) -> ListReview:
         """Return a review that works down the list of a table's unlabelled rows.
 
-        Every answer teaches the ranking; the model, its prior and its figures stay as they are.
+        Every answer improves the ranking; the model, its prior and its figures stay as they are.
 
         Parameters
         ----------
@@ -836,7 +836,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             The rows.
         s : str or array-like, optional
             The PU labels or their column; by default the label column of the fit, if the table
-            has it. Labelled rows are never dealt.
+            has it. Labelled rows are never given out.
 
         Returns
         -------

@@ -367,7 +367,7 @@ def kept_review(
         review = load(folder)
         if review.model != name:
             raise InputError(
-                f"{folder} keeps a review of another model or table. Use those, or a new folder."
+                f"{folder} holds a review of another model or table. Use those, or a new folder."
             )
         if known:
             raise InputError(

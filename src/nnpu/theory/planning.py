@@ -196,7 +196,7 @@ class Plan:
     part_prior : float
         How much of `half_width` comes from not knowing the prior.
     spend_on : {"positives", "unlabelled"}
-        Where the next unit of cost narrows the interval more.
+        Where the next unit of cost narrows the range more.
     purchase : Purchase or None
         If a half-width was asked for.
     comparison : Comparison

@@ -81,8 +81,8 @@ class EnsemblePU(BasePUClassifier):
 
     Members of different kinds are fitted in folds. Their out-of-fold scores estimate the prior (if
     it is not given), weigh the members, calibrate the probabilities and choose the cut. Then each
-    member is fitted to all rows. No member is best everywhere; together they are near the best
-    (``docs/lab/leaderboard.md``).
+    member that counts is fitted to all rows. No member is best everywhere; together they are near
+    the best (``docs/lab/leaderboard.md``).
 
     Parameters
     ----------
@@ -103,7 +103,8 @@ class EnsemblePU(BasePUClassifier):
         Which members to fit, by the names in ``members_``. "auto" goes by the data; a member that
         would not earn its cost is left out, and ``members_`` says why.
     n_folds : "auto" or int, default="auto"
-        "auto": five folds up to 30,000 rows, three up to 200,000, then a single hold-out.
+        "auto": five folds up to 30,000 rows, then a single hold-out of a third (three folds with
+        fewer than 5,000 labelled rows).
     random_state : int, RandomState or None, default=None
         Decides folds and members: the same seed on the same machine gives the same bits.
     n_jobs : int or None, default=None
@@ -344,18 +345,21 @@ class EnsemblePU(BasePUClassifier):
             )
         self.aside_: float | None = None
         self.scorers_: list[Scorer] = []
-        for trial in used:
+        for trial, weight in zip(used, self._weights, strict=True):
+            if weight == 0:  # no score needs it: what the first fold fitted shows what it says
+                self.scorers_.append(trial.first[trial.setting])
+                continue
             self._say(f"{trial.member.name}: fitted to all rows")
             self.scorers_.append(refit(trial, task))
         status("")
         shares = (self._weights / self._weights.sum()).tolist()
-        weight = dict(zip(self._names, shares, strict=True))
+        weights = dict(zip(self._names, shares, strict=True))
         tried = [*used, *(trial for trial in trials if trial.reason)]
         tried.sort(key=lambda trial: list(MEMBERS).index(trial.member.name))
         self.members_: list[dict[str, Any]] = [
             {
                 "name": trial.member.name,
-                "weight": weight.get(trial.member.name, 0.0),
+                "weight": weights.get(trial.member.name, 0.0),
                 "auc": trial.auc,
                 "aside": None,
                 "reason": trial.reason,

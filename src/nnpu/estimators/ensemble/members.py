@@ -306,6 +306,15 @@ class _Boosted(Member):
         return 7 if task.size < _FEW else 15 if task.size < 10 * _FEW else 31
 
     def fit(self, task: Task) -> list[Scorer]:
+        forest, start = self._train(task, self._rounds(task))
+        return [
+            BoostedScorer(forest.first(_STEP * (i + 1)), start) for i in range(self.settings(task))
+        ]
+
+    def fit_one(self, task: Task, setting: int) -> Scorer:
+        return BoostedScorer(*self._train(task, _STEP * (setting + 1)))
+
+    def _train(self, task: Task, rounds: int) -> tuple[Forest, NDArray[np.float64]]:
         import lightgbm
 
         # A PU risk of one sample needs its shares; to tell P from U takes as many P as there are.
@@ -331,13 +340,9 @@ class _Boosted(Member):
             rows.set_init_score(np.full(len(labels), start))
         text = ""
         if splits:  # LightGBM takes rows that no column tells apart for an error
-            booster = lightgbm.train(options, rows, self._rounds(task))
+            booster = lightgbm.train(options, rows, rounds)
             text = booster.model_to_string(num_iteration=-1)
-        forest = Forest.from_text(text)
-        return [
-            BoostedScorer(forest.first(_STEP * (i + 1)), np.array([start]))
-            for i in range(self.settings(task))
-        ]
+        return Forest.from_text(text), np.array([start])
 
     def scores(self, fitted: list[Scorer], view: View) -> NDArray[np.float64]:
         """Add up the trees once, with a look after every step."""
@@ -404,8 +409,11 @@ class _KL(_Boosted):
         scale *= 1 - task.eta if len(rows) else 1.0
 
         def objective(scores: NDArray[Any], _: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-            start = kl_round(scores, task.s, prior=task.prior, sampling=task.sampling)
-            gradient, hessian = scale * start.gradient, scale * start.hessian
+            gradient, hessian, _ = kl_round(
+                scores, task.s, prior=task.prior, sampling=task.sampling, values=False
+            )
+            gradient *= scale
+            hessian *= scale
             q = expit(scores[rows])
             gradient[rows] += weight * (q - y)
             hessian[rows] += weight * q * (1 - q)

@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 #: The length of all numbers of a row together, that of its words being 1. With more, words are
-#: learned worse where numbers say nothing; with less, numbers are where they do (docs/text.md).
+#: learned worse where numbers say nothing; with less, numbers are where they do (docs/lab/text.md).
 _SHARE = 0.2
 
 

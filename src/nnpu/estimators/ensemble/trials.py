@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Folds", "MemberTrial", "make_folds", "refit", "try_member"]
 
-_FEW, _MANY = 30_000, 200_000  # rows up to which there are five folds, and three
-_HELD_OUT = 50_000  # rows that are set aside of more than that
+_FEW = 30_000  # rows up to which there are five folds
+_HELD_OUT = 50_000  # rows of a single hold-out, at most
 _LABELLED = 1_000  # of them that are labelled, at least
+_ENOUGH = 5_000  # labelled rows from which a hold-out weighs members as well as folds
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,10 @@ def make_folds(
     n_folds: int | None = None,
     groups: NDArray[np.intp] | None = None,
 ) -> Folds:
-    """Deal the rows: five folds up to 30,000 rows, three up to 200,000, then one hold-out.
+    """Deal the rows: five folds up to 30,000 rows, then one hold-out of a third.
 
-    The hold-out has 50,000 rows, or as many as it takes for 1,000 labelled ones. Where a fifth of
-    the rows has fewer, there are three folds however many rows there are.
+    The hold-out has at most 50,000 rows, or as many as it takes for 1,000 labelled ones. With fewer
+    than 5,000 labelled rows there are three folds however many rows there are.
 
     There are no more folds than rows of P or of U, and at least two. Rows of a group are in one
     fold; without groups, equal rows are.
@@ -92,14 +93,14 @@ def make_folds(
         )
     groups = equal_rows(x) if groups is None else groups
     n_groups = n if groups is None else np.unique(groups).size
-    single = n_folds is None and n > _MANY and n_p >= 5 * _LABELLED
-    wanted = n_folds or (5 if n <= _FEW or single else 3)
+    single = n_folds is None and n > _FEW and n_p >= _ENOUGH
+    wanted = n_folds or (5 if n <= _FEW else 3)
     wanted = min(wanted, n_p, n - n_p, n_groups)
     parts: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []
     if wanted >= 2:
         dealt = PUStratifiedKFold(wanted, random_state=seed).split(x, s, groups)
         parts = [(a, b) for a, b in dealt if 0 < s[a].sum() < len(a)]
-    if single:
+    if single and parts:
         fitted, rest = parts[0]
         size = max(_HELD_OUT, -(-_LABELLED * n // n_p))
         rest = np.sort(np.random.default_rng(seed).permutation(rest)[:size])

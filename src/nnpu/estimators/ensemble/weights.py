@@ -175,7 +175,7 @@ def calibrated(
 def find_cut(
     scores: NDArray[np.float64], s: NDArray[np.int8], prior: float, estimate: PriorEstimate
 ) -> float:
-    """Return the cut of one sample that loses least over the interval of an estimated prior.
+    """Return the cut of one sample that loses least over the range of an estimated prior.
 
     Two samples are cut where the probability is one half: ``docs/lab/prior.md`` says why.
     """
@@ -226,14 +226,15 @@ def signed_weights(answers: KnownRows, codes: Labels) -> NDArray[np.float64]:
     if not fits or (rows.size and not 0 <= rows.min() <= rows.max() < n):
         raise InputError(
             f"EnsemblePU: answers must be KnownRows with row numbers in the range [0, {n}), as "
-            "nnpu.review.known_rows returns them; in two samples add the place of U in X."
+            "nnpu.review.known_rows returns them; in two samples add the number of "
+            "rows before U."
         )
     if not np.isin(y, (0, 1)).all() or not np.all(weight > 0):
         raise InputError("EnsemblePU: answers must be 1 or 0, and their weights above 0.")
     if np.any(codes[rows[y == 0]] == 1):
         raise InputError(
             "EnsemblePU: a row that was answered no is labelled positive. Do the answers belong to "
-            "these rows? In two samples add the place of U in X to their row numbers."
+            "these rows? In two samples add the number of rows before U to their row numbers."
         )
     signed = np.zeros(n)
     signed[rows] = np.where(y == 1, weight, -weight)
@@ -241,7 +242,7 @@ def signed_weights(answers: KnownRows, codes: Labels) -> NDArray[np.float64]:
 
 
 def audited_prior(answers: KnownRows, codes: Labels, sampling: str) -> PriorEstimate:
-    """Return the prior that the answers gave, as an estimate with its interval."""
+    """Return the prior that the answers gave, as an estimate with its range."""
     found = answers.prior
     assert found is not None
     share = float(np.mean(codes == 1)) if sampling == "one-sample" else 0.0

@@ -137,7 +137,7 @@ class Picture(Column):
         paths = as_text(cells).to_pylist()
         for row, path in enumerate(paths, first + 1):
             if not path:
-                raise InputError(f"Column {self.name!r}, row {row}: the cell names no image file.")
+                raise InputError(f"Column {self.name!r}, row {row}: this cell holds no file name.")
         return Reading(paths)
 
     def files(self, paths: list[str], source: str) -> NDArray[np.object_]:
