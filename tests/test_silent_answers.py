@@ -21,7 +21,7 @@ import nnpu
 from nnpu import BoostedPU, EnsemblePU, LinearPU, PUClassifier, TablePU, estimate_prior
 from nnpu.cli import main
 from nnpu.parameters import InputError
-from nnpu.table.holdout import set_aside
+from nnpu.table.fit_rows import set_aside
 from nnpu.table.leaks import leaks
 from nnpu.table.table_review import review_findings, review_page, table_review
 

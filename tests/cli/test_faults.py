@@ -14,7 +14,7 @@ from nnpu import LinearPU
 from nnpu.cli import main
 from nnpu.estimators import loading
 from nnpu.parameters import InputError
-from nnpu.table.holdout import judge
+from nnpu.table.holdout import judge_scores
 
 SOURCE = Path(importlib.util.find_spec("nnpu").origin).parent
 
@@ -30,7 +30,7 @@ def test_figures_are_kept_if_the_calibration_fails(monkeypatch):
         raise InputError("no slope fits them")
 
     monkeypatch.setattr("nnpu.table.holdout.calibration", fail)
-    found, lines = judge(clf, X[1::2], s[1::2], None)
+    found, lines = judge_scores(clf, s[1::2], clf.decision_function(X[1::2]), None)
     assert found is not None
     assert 0.5 < found.accuracy.value <= 1
     assert lines[0] == "The probabilities cannot be calibrated: no slope fits them"

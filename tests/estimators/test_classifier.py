@@ -18,7 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from nnpu import PUClassifier, estimate_prior, models
+import nnpu
+from nnpu import LinearPU, PUClassifier, estimate_prior, models
 from nnpu.parameters import InputError, ParameterError
 from nnpu.risk import ImbalancedRisk
 from nnpu.training import Training
@@ -511,3 +512,14 @@ def test_a_torch_module_can_make_the_scores_for_the_prior():
     estimate = estimate_prior(x_p, x_u, model=model, random_state=0)
     assert abs(estimate.value - 0.3) < 0.1
     assert estimate.low < 0.3 < estimate.high
+
+
+def test_sampling_says_how_the_rows_of_the_fit_came_about(sample, tmp_path):
+    clf = LinearPU(0.4, sampling="one-sample")
+    assert not hasattr(clf, "sampling_")
+    clf.fit(sample.x, np.where(np.arange(len(sample.s)) % 5, 0, sample.s))
+    clf.set_params(sampling="two-sample")  # says nothing of the rows that it was fitted to
+    assert clf.sampling_ == "one-sample"
+    clf.fit(sample.x, sample.s)
+    assert (clf.sampling_, clf.shift_prior(0.3).sampling_) == ("two-sample", "two-sample")
+    assert nnpu.load(clf.save(tmp_path / "model")).sampling_ == "two-sample"

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from nnpu import BoostedPU, EnsemblePU, LinearPU, metrics
+from nnpu import BiasedLabelPU, BoostedPU, EnsemblePU, LinearPU, metrics
 from nnpu.estimators.explain import contributions, importance
+from nnpu.estimators.forest import Forest, along_paths
 from nnpu.parameters import InputError, ParameterError
 
 
@@ -96,11 +97,20 @@ def test_contributions_of_trees_add_up_exactly_with_gaps_and_categories(boosted)
     )
 
 
+@pytest.mark.filterwarnings("ignore:.*labels")
+@pytest.mark.parametrize(("prior", "bent"), [(0.4, False), ("auto", True)])
+def test_contributions_add_up_where_scores_are_those_of_a_forest_moved_or_bent(prior, bent):
+    x, s = draw()
+    clf = BiasedLabelPU(prior=prior, random_state=0).fit(x, s)
+    assert clf._as_labelled == bent
+    why = contributions(clf, x[:40], background=x[:200])
+    np.testing.assert_allclose(
+        why.base + why.values.sum(axis=1), clf.decision_function(x[:40]), atol=1e-5
+    )
+
+
 def test_contributions_of_a_single_comparison_by_hand():
     """One tree, x0 ≤ 0: −1, else +1; three of four background rows go left, so their mean is −½."""
-    from nnpu.estimators.forest import Forest
-    from nnpu.estimators.trees import along_paths
-
     forest = Forest(
         np.int32([0]),
         np.int32([0, 0, 0]),

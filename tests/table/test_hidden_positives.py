@@ -22,7 +22,7 @@ from nnpu.data import text_files as csvfile
 from nnpu.hidden import unlabelled_probability
 from nnpu.parameters import InputError, ParameterError
 from nnpu.report.verdict import verdict
-from nnpu.table import predictions, table_pu
+from nnpu.table import fit_rows, predictions
 from nnpu.table.table_review import list_findings, table_review
 
 N = 800
@@ -123,7 +123,7 @@ def test_a_table_is_judged_by_all_of_its_rows(model, auto, table):
 
 
 def test_a_large_table_is_judged_by_rows_set_aside(table, monkeypatch):
-    monkeypatch.setattr(table_pu, "MOST_ROWS", N - 1)
+    monkeypatch.setattr(fit_rows, "MOST_ROWS", N - 1)
     found = TablePU(0.35, model="linear").fit(table, "known").holdout_
     assert found.fold is None
     assert found.rows == N / 5

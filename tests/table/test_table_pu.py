@@ -18,7 +18,7 @@ from nnpu import TablePU
 from nnpu.cli import main
 from nnpu.parameters import InputError, ParameterError
 from nnpu.report.html import render
-from nnpu.table.holdout import set_aside
+from nnpu.table.fit_rows import set_aside
 
 
 def customers(n=400, seed=0):
@@ -355,7 +355,7 @@ def test_two_tables_are_one_with_labels_and_two_samples():
     s = np.repeat([0, 1], [300, 80])
     how = {"model": "linear", "sampling": "two-sample"}
     other = TablePU(0.4, **how).fit(pd.concat([u, p]).reset_index(drop=True), s)
-    assert one.sampling == "two-sample"
+    assert one.sampling == one.sampling_ == "two-sample"
     assert np.array_equal(one.decision_function(u), other.decision_function(u))
 
 

@@ -297,10 +297,11 @@ def _packed(ends: tuple[str, ...], *more: str) -> tuple[str, ...]:
 
 
 _SEPARATED = (".csv", ".tsv", ".tab", ".txt")
+_WORKBOOKS = (".xlsx", ".xlsm")
 _FORMATS = {  # by the names of functions in nnpu.data.formats
     _packed((".json", ".jsonl", ".ndjson")): "read_json",
     (".feather", ".arrow", ".ipc"): "read_arrow",
-    (".xlsx", ".xlsm"): "read_excel",
+    _WORKBOOKS: "read_excel",
     (".parquet",): "read_parquet",
     (".npy",): "read_npy",
     (".npz",): "read_npz",
@@ -379,7 +380,9 @@ def read_table(
         found = _typed_text(source, sep, encoding)
     else:
         reader = format_reader(source)
-        found = reader(source, sheet) if reader.__name__ == "read_excel" else reader(source)
+        found = (
+            reader(source, sheet) if source.name.lower().endswith(_WORKBOOKS) else reader(source)
+        )
     if not isinstance(found, dict):
         found = {name: found.column(name).to_numpy() for name in found.column_names}
     table = Table(found, str(source))

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from nnpu.calibration import Threshold
     from nnpu.estimators.explain import Contributions
     from nnpu.estimators.labels import Labels
+    from nnpu.estimators.out_of_fold import OutOfFold
     from nnpu.review import KnownRows
 
 __all__ = [
@@ -173,6 +174,8 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         The class prior π_p that was given or estimated.
     prior_estimate_ : PriorEstimate or None
         How it was estimated, if it was; without its curve in a classifier from a folder.
+    sampling_ : {"one-sample", "two-sample"}
+        How the rows of the fit came about.
     calibration_ : ScoreCalibration
         From scores to probabilities: the plain logistic function until `calibrate` is called.
     threshold_ : float
@@ -185,6 +188,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     sampling: str
     random_state: Any
     scar_test_: Any = None  # the `ScarTest` of a table's labels, if `TablePU` made one
+    out_of_fold_: OutOfFold | None = None  # of the rows of the fit, where the fit has them anyway
     _offset: NDArray[np.float64] | None = None  # what is subtracted from the columns of X
     _called_by: str = ""  # the class that the user called, if it was another
 
@@ -236,6 +240,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     ) -> tuple[FitData, Any]:
         """Take the steps of a fit up to ``prior_``; return what the others take."""
         self._check_parameters()
+        self.sampling_ = self.sampling
         X, s = self._validate(X, y)
         self.classes_, codes = labels.fit_labels(s)
         groups = labels.fit_groups(groups, len(codes), self._owner)
@@ -502,6 +507,19 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     def _watching(self, X: Any, s: Labels) -> Self:
         """Measure the risk of rows that were set aside while it trains, if the class can."""
         return self
+
+    def _divided(self, X: Any, background: Any) -> tuple[float, NDArray[np.float64]] | None:
+        """Return the mean score of the background, and what each feature adds to that of a row.
+
+        None if only random orders of the features can tell.
+        """
+        return None
+
+    def _note_unseen(self, X: Any, s: Labels, judge: Self) -> None:
+        """Note how the parts of `judge`, which was not fitted to these rows, rank them.
+
+        It is the classifier itself, or one that was fitted to other folds.
+        """
 
     def _check_shared_parameters(self, owner: str | None = None) -> None:
         owner = owner or self._owner

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.estimators.base import BasePUClassifier, FitData
-from nnpu.estimators.forest import Forest, stored_forest
+from nnpu.estimators.forest import Forest, along_paths, stored_forest
 from nnpu.estimators.labelling_model import (
     Labelling,
     check_chance,
@@ -107,7 +107,7 @@ class BiasedLabelPU(BasePUClassifier):
         propensities were given to `fit`.
     labels_vary_ : bool
         Whether the propensity was found, or said, to depend on x.
-    classes_, prior_, prior_estimate_, threshold_, n_features_in_
+    classes_, sampling_, prior_, prior_estimate_, threshold_, n_features_in_
         As in `BasePUClassifier`.
 
     Notes
@@ -144,7 +144,6 @@ class BiasedLabelPU(BasePUClassifier):
 
     _one_sample_only = True
     sampling = "one-sample"
-    _known: Any = None  # the propensities that were given, while rows are fitted
 
     def __init__(
         self,
@@ -332,6 +331,12 @@ class BiasedLabelPU(BasePUClassifier):
 
     def _scores(self, X: Any) -> NDArray[np.float32]:
         return self._log_odds(X).astype(np.float32)
+
+    def _divided(self, X: Any, background: Any) -> tuple[float, NDArray[np.float64]] | None:
+        if self.forest_ is None or self._as_labelled:  # a curve of the forest's scores
+            return None
+        base, values = along_paths(self.forest_, X, background)
+        return base + self._shift, values
 
     def _allows_missing(self) -> bool:
         return self.estimator is None or get_tags(self.estimator).input_tags.allow_nan

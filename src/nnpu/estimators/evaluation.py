@@ -329,45 +329,18 @@ def evaluate(
     flagged = (scores.astype(np.float64) > classifier.threshold_).astype(int)
     prior, estimate = prior_interval(classifier), classifier.prior_estimate_
     possible = metrics.possible_prior(prior.value, s, sampling=classifier.sampling)
-    taken = (
-        possible
-        if estimate is None
-        else replace(
-            estimate,
-            value=possible,
-            low=min(prior.low, possible),
-            high=max(prior.high, possible),
-        )
-    )
-    found = {}
-    for name, metric in metrics.METRICS.items():
-        values = scores if name == "pu_roc_auc" else flagged
-        how: dict[str, Any] = {"prior": taken, "sampling": classifier.sampling}
-        limits = metrics.interval(name, s, values, **how)
-        found[name] = Estimate(metric(s, values, **how), *limits)
-    known = known_share(classifier, s)
     c = labelled_share(classifier, s) if labelled is None else labelled
     cut = unlabelled_cut(classifier, c)
+    known = known_share(classifier, s)
     hidden = hidden_positives(
         s, scores, cut, known, sampling=classifier.sampling, label_bias=label_bias
     )
-    test = classifier.scar_test_
-    if possible != prior.value:
-        doubt = (
-            f"The share of positives cannot be {prior.value:.3g} in these rows: "
-            f"{np.mean(s == 1):.3g} of them are labelled."
-        )
-        hidden = replace(hidden, contradicted=doubt)
-    elif test is not None and test.pvalue < _SURE:
-        doubt = (
-            f"Labels were not given at random (p = {test.pvalue:.2g}): clear cases were labelled "
-            "more often, a column gives the label away, or the prior is too large."
-        )
+    if doubt := _contradiction(classifier, s, prior.value, possible):
         hidden = replace(hidden, contradicted=doubt)
     return Evaluation(
         prior=prior,
         prior_known=estimate is None or (estimate.identified and hidden.identified),
-        metrics=found,
+        metrics=_all_metrics(classifier, s, scores, flagged, possible),
         sampling=classifier.sampling,
         rows=len(s),
         labelled=int((s == 1).sum()),
@@ -387,6 +360,45 @@ def evaluate(
         fold=fold,
         names=names,
     )
+
+
+def _all_metrics(
+    classifier: BasePUClassifier,
+    s: NDArray[np.int8],
+    scores: NDArray[np.float32],
+    flagged: NDArray[np.intp],
+    share: float,
+) -> dict[str, Estimate]:
+    """Return every metric with its range, under a share of positives that these rows allow."""
+    prior: Any = share
+    if classifier.prior_estimate_ is not None:  # its range is carried into that of each metric
+        known = prior_interval(classifier)
+        low, high = min(known.low, share), max(known.high, share)
+        prior = replace(classifier.prior_estimate_, value=share, low=low, high=high)
+    how: dict[str, Any] = {"prior": prior, "sampling": classifier.sampling}
+    found = {}
+    for name, metric in metrics.METRICS.items():
+        values = scores if name == "pu_roc_auc" else flagged
+        found[name] = Estimate(metric(s, values, **how), *metrics.interval(name, s, values, **how))
+    return found
+
+
+def _contradiction(
+    classifier: BasePUClassifier, s: NDArray[np.int8], prior: float, possible: float
+) -> str:
+    """Say what these rows have against the share of positives, or the test against the labels."""
+    if possible != prior:
+        return (
+            f"The share of positives cannot be {prior:.3g} in these rows: "
+            f"{np.mean(s == 1):.3g} of them are labelled."
+        )
+    test = classifier.scar_test_
+    if test is not None and test.pvalue < _SURE:
+        return (
+            f"Labels were not given at random (p = {test.pvalue:.2g}): clear cases were labelled "
+            "more often, a column gives the label away, or the prior is too large."
+        )
+    return ""
 
 
 def _close(

@@ -248,11 +248,8 @@ def contributions(
     other = rows if background is None else _matrix(classifier, background, sparse_too=sparse_too)
     names = _names(classifier, rows.shape[1]) if groups is None else list(groups)
     parts = [[j] for j in range(rows.shape[1])] if groups is None else list(groups.values())
-    forest = getattr(classifier, "forest_", None)
-    if forest is not None:  # BoostedPU
-        from nnpu.estimators.trees import along_paths
-
-        base, values = along_paths(forest, rows, other)
+    if (exact := classifier._divided(rows, other)) is not None:
+        base, values = exact
         sums = [values[:, columns].sum(axis=1) for columns in parts] if sparse_too else values.T
         return Contributions(base, np.array(sums).T, names)
 

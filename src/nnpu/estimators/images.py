@@ -521,7 +521,7 @@ class ImagePU(BasePUClassifier):
 
     Attributes
     ----------
-    classes_, prior_, prior_estimate_, n_features_in_
+    classes_, sampling_, prior_, prior_estimate_, n_features_in_
         As in `BasePUClassifier`.
     module_ : torch.nn.Module
         The last network.

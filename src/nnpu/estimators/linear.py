@@ -89,7 +89,7 @@ class LinearPU(BasePUClassifier):
 
     Attributes
     ----------
-    classes_, prior_, prior_estimate_, n_features_in_, feature_names_in_
+    classes_, sampling_, prior_, prior_estimate_, n_features_in_, feature_names_in_
         As in `BasePUClassifier`.
     coef_ : ndarray of shape (1, n_features) or (1, n_components)
         The weights, in the units of X if there is no basis: ``g(x) = x·coef_ + intercept_``.

@@ -323,6 +323,7 @@ def restore_shared(classifier: BasePUClassifier, fitted: dict[str, Any]) -> None
     classifier.classes_ = _classes(fitted["classes"], fitted["classes_dtype"])
     classifier._known_negatives = fitted["known_negatives"] is True
     classifier.prior_ = check_prior(fitted["prior"], owner)
+    classifier.sampling_ = classifier.sampling
     estimate = fitted.get("prior_estimate")
     classifier.prior_estimate_ = None if estimate is None else PriorEstimate.from_stored(estimate)
     classifier.n_features_in_ = check_count("n_features", fitted["n_features"], owner)

@@ -119,7 +119,7 @@ class PUClassifier(BasePUClassifier):
 
     Attributes
     ----------
-    classes_, prior_, prior_estimate_, n_features_in_, feature_names_in_
+    classes_, sampling_, prior_, prior_estimate_, n_features_in_, feature_names_in_
         As in `BasePUClassifier`.
     module_ : torch.nn.Module
         The trained network.

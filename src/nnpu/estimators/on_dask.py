@@ -91,7 +91,7 @@ def fit_on_dask(model: Model, X: Any, s: Any, *, patience: float = 60.0) -> Mode
     x_u, x_p = (np.concatenate([part[code] for part in drawn]) for code in (0, 1))
     model._offset = find_offset(np.concatenate([x_p, x_u]))
     model.n_features_in_, model.feature_names_in_ = len(columns), np.array(columns, dtype=object)
-    model._known_negatives = False
+    model._known_negatives, model.sampling_ = False, model.sampling
     model.prior_estimate_ = None
     if model.prior == "auto":
         x_p, x_u = (centred(x, model._offset) for x in (x_p, x_u))

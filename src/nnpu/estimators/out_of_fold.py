@@ -100,6 +100,7 @@ def out_of_fold(
     groups: NDArray[np.intp] | None = None,
     *,
     seed: int = 0,
+    n_folds: int = _FOLDS,
 ) -> OutOfFold:
     """Score the rows of a fit by models that were not fitted to them.
 
@@ -114,14 +115,13 @@ def out_of_fold(
     features, codes, groups
         The rows of the fit: features, PU labels 1, 0, −1, and groups that stay together; by
         default equal rows do.
-    seed : int
-        Decides the folds.
+    seed, n_folds : int
+        What decides the folds, and how many there are at most.
     """
-    ready: OutOfFold | None = getattr(classifier, "out_of_fold_", None)
-    if ready is not None:
-        return ready
+    if classifier.out_of_fold_ is not None:
+        return classifier.out_of_fold_
     together = equal_rows(features) if groups is None else groups
-    n_folds = min(_FOLDS, int((codes == 1).sum()), int((codes == 0).sum()))
+    n_folds = min(n_folds, int((codes == 1).sum()), int((codes == 0).sum()))
     if together is not None:
         n_folds = min(n_folds, np.unique(together).size)
     fold = np.full(len(codes), -1, dtype=np.intp)

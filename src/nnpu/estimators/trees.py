@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from nnpu.boosting import PUObjective, check_boosted_loss
 from nnpu.estimators.base import BasePUClassifier, FitData
-from nnpu.estimators.forest import Forest, stored_forest
+from nnpu.estimators.forest import Forest, along_paths, stored_forest
 from nnpu.estimators.on_dask import fit_on_dask
 from nnpu.estimators.threads import count_jobs
 from nnpu.extras import need_lightgbm
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BoostedPU",
-    "along_paths",
 ]
 
 _OWNER = "BoostedPU"
@@ -76,7 +75,8 @@ class BoostedPU(BasePUClassifier):
 
     Attributes
     ----------
-    classes_, prior_, prior_estimate_, calibration_, threshold_, n_features_in_, feature_names_in_
+    classes_, sampling_, prior_, prior_estimate_, calibration_, threshold_, n_features_in_,
+    feature_names_in_
         As in `BasePUClassifier`.
     feature_importances_ : ndarray of shape (n_features,)
         What the splits on each feature gained, as a share of all.
@@ -246,6 +246,9 @@ class BoostedPU(BasePUClassifier):
     def _scores(self, X: Any) -> NDArray[np.float32]:
         return self.forest_.scores(X).astype(np.float32)
 
+    def _divided(self, X: Any, background: Any) -> tuple[float, NDArray[np.float64]]:
+        return along_paths(self.forest_, X, background)
+
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         tensors, fitted = super()._state()
         tensors |= self.forest_.arrays()
@@ -276,44 +279,3 @@ def _with_medians(X: Any) -> Any:
         for column in X.T
     ]
     return np.where(np.isnan(X), np.array(medians, dtype=X.dtype), X)
-
-
-def along_paths(
-    forest: Forest, rows: NDArray[np.float32], background: NDArray[np.float32]
-) -> tuple[float, NDArray[np.float64]]:
-    """Return the mean score of the background, and what each column adds to each row's score."""
-    means = _node_means(forest, background)
-    values = np.zeros(rows.shape)
-    line = np.arange(len(rows))
-    for root, depth in zip(forest.roots, forest.depths(), strict=True):
-        node = np.full(len(rows), root, dtype=np.int32)
-        for _ in range(depth):
-            following = forest.step(rows, node)
-            values[line, forest.feature[node]] += means[following] - means[node]
-            node = following
-    return float(means[forest.roots].sum()), values
-
-
-def _node_means(forest: Forest, background: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the mean of the leaves that background rows reach through each node.
-
-    Through a node that none of them reaches, both sides count the same.
-    """
-    n = len(forest.value)
-    sums, counts = np.zeros(n), np.zeros(n)
-    for root, depth in zip(forest.roots, forest.depths(), strict=True):
-        node = np.full(len(background), root, dtype=np.int32)
-        path = [node]
-        for _ in range(depth):
-            node = forest.step(background, node)
-            path.append(node)
-        reached = np.array(path)
-        for level in range(len(reached)):
-            new = reached[level] != reached[level - 1] if level else np.ones(len(background), bool)
-            np.add.at(sums, reached[level][new], forest.value[node][new])
-            np.add.at(counts, reached[level][new], 1)
-    leaf = forest.left == np.arange(n)
-    means = np.where(leaf, forest.value, sums / np.maximum(counts, 1))
-    for one in np.flatnonzero(~leaf & (counts == 0))[::-1]:  # children come after their parent
-        means[one] = (means[forest.left[one]] + means[forest.right[one]]) / 2
-    return means

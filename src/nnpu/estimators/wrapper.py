@@ -58,7 +58,7 @@ class PUWrapper(BasePUClassifier):
         The fitted clone, whose classes are 1 (labelled) and 0 (unlabelled).
     labelled_share_ : float
         b, in the rows that it was fitted to.
-    classes_, prior_, prior_estimate_, calibration_, threshold_, n_features_in_
+    classes_, sampling_, prior_, prior_estimate_, calibration_, threshold_, n_features_in_
         As in `BasePUClassifier`.
 
     Notes

@@ -116,7 +116,7 @@ def page(clf: BasePUClassifier, X: Any, s: Any, *, title: str = "Report") -> Pag
         found: Page = clf.report(clf.evaluate(X, s), title=title)
         return found
     scores, codes = clf._scored(X, s)
-    images = X if hasattr(clf, "pixels") else None
+    images = X if clf._takes_images else None
     return model_page(clf, evaluate(clf, codes, scores, images=images), title=title, commands=False)
 
 

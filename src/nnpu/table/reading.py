@@ -45,6 +45,7 @@ __all__ = [
     "is_mixed",
     "is_path",
     "label_cells",
+    "labelled_by",
     "prior_from",
     "read_labels",
     "row_names",
@@ -342,6 +343,12 @@ def row_names(
         return np.array([f"{cell}" for cell in ids.take(rows).to_pylist()], dtype=object)
     rows = rows if batch.numbers is None else batch.numbers[rows]
     return np.array([f"row {number}" for number in batch.first + 1 + rows], dtype=object)
+
+
+def labelled_by(job: TablePU) -> tuple[str, ...]:
+    """Return the columns that decided who got a label."""
+    names = job.labelled_by
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def prior_from(job: TablePU, codes: NDArray[np.int8]) -> Any:

@@ -70,7 +70,7 @@ class ScorePU(BasePUClassifier):
         what is calibrated, and what `decision_function` returns.
     labelled_share_ : float
         The share of the positives that is labelled, by ``prior_``; 0 in two samples.
-    classes_, prior_, prior_estimate_, calibration_, threshold_
+    classes_, sampling_, prior_, prior_estimate_, calibration_, threshold_
         As in `BasePUClassifier`.
 
     Notes

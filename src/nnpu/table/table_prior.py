@@ -167,7 +167,9 @@ def labels_at_random(
     seed: int,
     groups: NDArray[np.intp] | None = None,
 ) -> ScarTest | None:
-    """Run `nnpu.scar_test` on labelled and unlabelled rows; None if they are not a matrix.
+    """Run `nnpu.scar_test` on labelled and unlabelled rows; None if it cannot be run on them.
+
+    It takes a matrix, and groups of which some rows can be compared with others.
 
     Parameters
     ----------

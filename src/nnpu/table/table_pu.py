@@ -19,19 +19,14 @@ from nnpu.estimators.base import NotebookBox, refuse_search_over_prior
 from nnpu.estimators.evaluation import evaluate, labelled_share, share_here, unlabelled_cut
 from nnpu.estimators.explain import Contributions
 from nnpu.estimators.loading import save
-from nnpu.estimators.out_of_fold import MOST_ROWS, out_of_fold
-from nnpu.hidden import AuditedHidden, unlabelled_probability
+from nnpu.estimators.out_of_fold import MOST_ROWS
+from nnpu.hidden import unlabelled_probability
 from nnpu.parameters import InputError, check_number
 from nnpu.table._messages import SAMPLING_LINES, say, start_clock, table_lines
-from nnpu.table.both_samples import (
-    hint_at_one_sample,
-    hint_at_two_samples,
-    in_both,
-    prior_of_the_rest,
-)
-from nnpu.table.columns import find_column, fit_columns, known_labels
+from nnpu.table.both_samples import hint_at_one_sample, hint_at_two_samples, prior_of_the_rest
+from nnpu.table.columns import fit_columns, known_labels
 from nnpu.table.columns.drift import DriftWatch, TrainingRows, UsualScores, drift_sentence
-from nnpu.table.columns.repeated_ids import repeated_ids, without_copies
+from nnpu.table.fit_rows import LEAST_LABELLED, rows_of_fit, together
 from nnpu.table.fitting import (
     features_for,
     fit_classifier,
@@ -40,18 +35,15 @@ from nnpu.table.fitting import (
     prepared,
     takes_raw,
     takes_words,
-    trains_in_epochs,
 )
 from nnpu.table.holdout import (
-    LEAST_LABELLED,
     against_plain,
     against_plain_in_folds,
-    group_numbers,
-    judge,
     judge_scores,
-    rows_to_judge,
+    judged_again,
+    unseen_scores,
 )
-from nnpu.table.leaks import leaking_columns, one_sided_fillings
+from nnpu.table.leaks import leaking_columns
 from nnpu.table.reading import (
     as_batch,
     check_order,
@@ -59,13 +51,14 @@ from nnpu.table.reading import (
     is_mixed,
     is_path,
     label_cells,
+    labelled_by,
     prior_from,
     read_labels,
     row_names,
     source_name,
     stacked,
 )
-from nnpu.table.table_answers import audited, audited_by
+from nnpu.table.table_answers import audited
 from nnpu.table.table_explain import (
     Explained,
     compared_rows,
@@ -87,8 +80,9 @@ if TYPE_CHECKING:
     from nnpu.estimators.base import BasePUClassifier
     from nnpu.estimators.evaluation import Evaluation
     from nnpu.report.html import Page
-    from nnpu.review import ListReview
+    from nnpu.review import KnownRows, ListReview
     from nnpu.table.columns import ColumnPlan
+    from nnpu.table.fit_rows import FitRows
     from nnpu.table.table_explain import Examples
     from nnpu.table.table_prior import TablePrior
 
@@ -156,7 +150,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         The classifier, fitted to the features.
     columns_ : ColumnPlan
         What is done with each column.
-    prior_, prior_estimate_, classes_
+    prior_, prior_estimate_, classes_, sampling_
         Those of the classifier.
     pos_label_ : str or None
         The word that was taken as the positive, if the labels are words.
@@ -262,25 +256,29 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             Answered sheets of a review of this table (``nnpu review``), or the review itself. They
             give the prior, and teach the ensemble (``docs/review.md``).
         """
-        batch, codes = self._read(table, s)
-        if answers is None:  # which go by the rows of the whole table
-            batch, codes = self._once(batch, codes)
-            batch, codes = self._apart(batch, codes)
-        groups, unused = self._groups(batch, codes)
-        in_folds, aside = self._aside(batch, codes, groups)
-        fitted = np.flatnonzero(~aside)
-        self.columns_ = self._plan(batch, fitted, unused)
-        self._say(*self._lines(batch, codes, aside, in_folds))
-        classifier = self._classifier(codes[fitted])
+        whole = answers is not None  # these go by the rows of the whole table
+        rows = rows_of_fit(self, *self._read(table, s), whole=whole, say=self._say)
+        batch, codes, fitted = rows.batch, rows.codes, rows.fitted
+        self.groups_ = rows.grouped_by
+        self.columns_ = self._plan(batch, fitted, rows.unused)
+        self._say(*self._lines(rows))
+        classifier = self._classifier(rows)
         training = TrainingRows(fitted)
         features = features_for(classifier, self.columns_, batch, training)
-        name_drivers(classifier, self._labelled_by(), self.columns_, features)
+        name_drivers(classifier, labelled_by(self), self.columns_, features)
         self.columns_ = self.columns_.with_seen(training.seen)
         self._check_sampling(batch, codes)
         self.leaks_ = leaking_columns(self.columns_, features, codes, batch, self.sampling)
         known = known_answers(answers, batch, self.columns_, codes, self.sampling)
         self.classifier_ = fit_classifier(
-            classifier, features, codes, aside, self.columns_, groups, known, say=self._say
+            classifier,
+            features,
+            codes,
+            rows.aside,
+            self.columns_,
+            rows.groups,
+            known,
+            say=self._say,
         )
         self.n_labelled_ = int((codes[fitted] == 1).sum())
         self.n_unlabelled_ = int((codes[fitted] == 0).sum())
@@ -290,11 +288,10 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         self.fit_keys_: NDArray[np.uint64] | None = key_sample(row_keys(features[fitted]))
         self.row_keys_: NDArray[np.uint64] | None = None
         self.explained_ = Explained()
-        self.compared_ = compared_rows(self, features, np.flatnonzero(~aside & (codes == 0)))
-        if in_folds:
-            self._judge_in_folds(batch, features, codes, groups, known)
-        elif aside.any():
-            self._judge_aside(batch, features, codes, aside, known)
+        unlabelled = np.flatnonzero(~rows.aside & (codes == 0))
+        self.compared_ = compared_rows(self, features, unlabelled)
+        if rows.in_folds or rows.aside.any():
+            self._judge(rows, features, known)
         return self
 
     def fit_two(self, positives: Any, unlabelled: Any) -> Self:
@@ -330,6 +327,61 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             warnings.warn(f"Columns {line}.", UserWarning, stacklevel=2)
         return self.fit(batch, np.repeat([0, 1], [u.n_rows, p.n_rows]))
 
+    def _read(self, table: Any, s: Any) -> tuple[Batch, NDArray[np.int8]]:
+        start_clock()
+        check_parameters(self)
+        self._say(SAMPLING_LINES[self.sampling])
+        check_order(table, s)
+        batch = self._batch(table)
+        if batch.n_rows == 0:
+            raise InputError("The table has no rows.")
+        if self.verbose > 1:
+            self._say(f"Read: {batch.n_rows:,} rows.")
+        self.label_ = s if isinstance(s, str) else None
+        cells = label_cells(batch, s)
+        codes, self.pos_label_ = read_labels([cells], s, batch.source, self.pos_label)
+        return batch, codes
+
+    def _plan(self, batch: Batch, rows: NDArray[np.intp], unused: Mapping[str, str]) -> ColumnPlan:
+        uses = {self.groups: "it says which rows belong together", self.time: "it orders the rows"}
+        names: dict[str, Any] = {"label": self.label_, "id_name": self.id, "images": self.images}
+        used = {name: use for name, use in uses.items() if name is not None}
+        names["words"] = takes_words(self.model) and not labelled_by(self)
+        return fit_columns(batch, rows, drop=self.drop, used=used | dict(unused), **names)
+
+    def _lines(self, rows: FitRows) -> list[str]:
+        why = (
+            f"that takes {LEAST_LABELLED} labelled and {LEAST_LABELLED} unlabelled rows"
+            if self.holdout
+            else "as requested"
+        )
+        return table_lines(
+            rows.codes,
+            rows.aside,
+            self.columns_,
+            in_folds=rows.in_folds,
+            positive=self.pos_label_,
+            why_none=why,
+            read_as=rows.batch.read_as,
+            all_columns=self.verbose > 1,
+        )
+
+    def _classifier(self, rows: FitRows) -> BasePUClassifier:
+        """Return the classifier of the job, not fitted yet."""
+        codes = rows.codes[rows.fitted]
+        return prepared(
+            self.model,
+            prior=prior_of_the_rest(prior_from(self, codes), *rows.taken_out),
+            labelled_by=labelled_by(self),
+            sampling=self.sampling,
+            seed=self.random_state,
+            verbose=self.verbose,
+            s=codes,
+            categories=self.columns_.raw_categories,
+            n_dense=self.columns_.n_dense,
+            images=self.columns_.has_images,
+        )
+
     def _check_sampling(self, batch: Batch, codes: NDArray[np.int8]) -> None:
         """Warn where the rows look like the other kind of sampling."""
         if self.images is not None:
@@ -340,114 +392,53 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         ids = {column.name for column in self.columns_.columns if column.kind == "id"}
         hint_at_two_samples(batch, codes, {self.label_, self.id, *ids, *self.drop}, self.id)
 
-    def _in_folds(self, codes: NDArray[np.int8]) -> bool:
-        """Return whether the model is judged by all rows, in folds."""
-        enough = min((codes == 1).sum(), (codes == 0).sum()) >= LEAST_LABELLED
-        small = len(codes) <= MOST_ROWS and self.time is None and self.holdout > 0
-        return bool(small and enough and not trains_in_epochs(self.model, self.images))
+    def _adopt(self, classifier: BasePUClassifier) -> None:
+        """Take on what people look for in a fitted classifier."""
+        self.classes_, self.sampling_ = classifier.classes_, classifier.sampling_
+        self.prior_, self.prior_estimate_ = classifier.prior_, classifier.prior_estimate_
+        columns = self.columns_.columns
+        self.n_features_in_ = sum(c.width if c.kind == "matrix" else 1 for c in columns)
+        if not any(c.kind == "matrix" for c in columns):
+            self.feature_names_in_ = np.array([c.name for c in columns], dtype=object)
 
-    def _aside(
-        self, batch: Batch, codes: NDArray[np.int8], groups: Any
-    ) -> tuple[bool, NDArray[np.bool_]]:
-        """Return whether the model is judged in folds, and else which rows are set aside."""
-        if self._in_folds(codes):
-            return True, np.zeros(len(codes), dtype=bool)
-        how = self.holdout, self.random_state
-        return False, rows_to_judge(batch, codes, *how, groups=groups, time=self.time)
-
-    def _judge_in_folds(
-        self, batch: Batch, features: Any, codes: NDArray[np.int8], groups: Any, known: Any
-    ) -> None:
-        """Judge the model by all rows, each scored by one that was not fitted to it."""
-        found = out_of_fold(self.classifier_, features, codes, groups, seed=self.random_state)
-        scored = np.flatnonzero(found.fold >= 0)
-        names = row_names(batch, self.columns_)
+    def _judge(self, rows: FitRows, features: Any, known: KnownRows | None) -> None:
+        """Judge the model by rows that it was not fitted to: all in folds, or those set aside."""
+        found = unseen_scores(self.classifier_, features, rows, seed=self.random_state)
+        judged = np.flatnonzero(found.fold >= 0)
+        codes, scores = rows.codes[judged], found.scores[judged].astype(np.float32)
+        names = row_names(rows.batch, self.columns_, judged)
         self.holdout_, lines = judge_scores(
             self.classifier_,
-            codes[scored],
-            found.scores[scored].astype(np.float32),
-            names[scored],
-            fold=found.fold[scored],
+            codes,
+            scores,
+            names,
+            features[judged] if self.columns_.has_images else None,
             label_bias=self.label_bias,
             labelled=self.labelled_share_,
+            fold=found.fold[judged] if rows.in_folds else None,
         )
         if self.holdout_ is not None:
-            self.row_keys_ = row_keys(features)[scored]
-            lines += self._compare_plain(features, codes, found.fold, scored)
-        self._say_judged(lines, known, scored)
-        first = found.fold == 0
-        if (compare := getattr(found.first, "_compare", None)) is not None:
-            found.first.members_ = [dict(row) for row in self.classifier_.members_]
-            compare(features[first], codes[first])
-            self.classifier_.members_ = found.first.members_
-            self.classifier_.aside_ = found.first.aside_
-        where = batch, np.arange(len(codes))
-        self.explained_ = explain_aside(self, features, codes, names, *where, found.first, first)
+            if rows.in_folds:
+                self.row_keys_ = row_keys(features)[judged]
+            how = "in the same folds" if rows.in_folds else "on the same rows set aside"
+            order = features, rows.codes, found.fold, judged, scores
+            plain = against_plain(self, *order, fitted_to=how)
+            self.holdout_ = replace(self.holdout_, plain=plain)
+            if self.verbose > 1:
+                lines += self.holdout_.plain_lines()
+        self._say_judged(lines, known, judged)
+        first = np.flatnonzero(found.fold == 0)
+        self.classifier_._note_unseen(features[first], rows.codes[first], found.first)
+        self.explained_ = explain_aside(
+            *(self, features[judged], codes, names, rows.batch, judged),
+            judge=found.first,
+            unseen=found.fold[judged] == 0,
+        )
         self.classifier_.out_of_fold_ = None  # the judgement keeps what is needed of it
 
-    def _judge_aside(
-        self,
-        batch: Batch,
-        features: Any,
-        codes: NDArray[np.int8],
-        aside: NDArray[np.bool_],
-        known: Any,
+    def _say_judged(
+        self, lines: list[str], known: KnownRows | None, rows: NDArray[np.intp]
     ) -> None:
-        """Judge the model by rows that were set aside."""
-        names = row_names(batch, self.columns_, np.flatnonzero(aside))
-        rows = features[aside]
-        images = rows if self.columns_.has_images else None
-        self.holdout_, lines = judge(
-            self.classifier_,
-            rows,
-            codes[aside],
-            names,
-            images,
-            label_bias=self.label_bias,
-            labelled=self.labelled_share_,
-        )
-        if self.holdout_ is not None:
-            fold, judged = np.where(aside, 0, -1), np.flatnonzero(aside)
-            lines += self._compare_plain(features, codes, fold, judged)
-        self._say_judged(lines, known, np.flatnonzero(aside))
-        where = batch, np.flatnonzero(aside)
-        self.explained_ = explain_aside(self, rows, codes[aside], names, *where)
-
-    def _compare_plain(
-        self, features: Any, codes: NDArray[np.int8], fold: NDArray[np.intp], rows: Any
-    ) -> list[str]:
-        """Compare the list with that of a plain classifier; only verbose=2 has room to say it."""
-        found = self.holdout_
-        assert found is not None
-        same = "in the same folds" if found.fold is not None else "on the same rows set aside"
-        plain = against_plain(self, features, codes, fold, rows, found.scores, fitted_to=same)
-        self.holdout_ = replace(found, plain=plain)
-        return self.holdout_.plain_lines() if self.verbose > 1 else []
-
-    def _judge_again(self) -> None:
-        """Judge the model by the same rows at another threshold."""
-        old = self.holdout_
-        if old is None:
-            return
-        found = evaluate(
-            self.classifier_,
-            old.s,
-            old.scores,
-            old.names,
-            old.images,
-            label_bias=self.label_bias,
-            labelled=self.labelled_share_,
-            fold=old.fold,
-        )
-        found = replace(found, plain=old.plain)
-        if old.names is None and old.ranking is not None:  # of a folder, which keeps few names
-            found = replace(found, ranking=old.ranking._replace(near=(), doubted=()))
-        if isinstance(old.hidden, AuditedHidden):
-            cut = unlabelled_cut(self.classifier_, self.labelled_share_)
-            found = audited_by(found, old.hidden.answers, cut, self.label_bias)
-        self.holdout_ = found
-
-    def _say_judged(self, lines: list[str], known: Any, rows: NDArray[np.intp]) -> None:
         """Say what the judgement is; the answers of a review come before any estimate."""
         if known is not None and self.holdout_ is not None:
             cut = unlabelled_cut(self.classifier_, self.labelled_share_)
@@ -456,6 +447,10 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         if self.leaks_ and self.holdout_ is not None:
             lines = [f"Figures are withheld: {self.leaks_[0]!r} may give the label away."]
         self._say(*lines)
+
+    def _say(self, *lines: str) -> None:
+        if self.verbose:
+            say(*lines, timed=self.verbose > 1)
 
     def estimate_prior(self, table: Any, s: Any) -> TablePrior:
         """Estimate the share of positives in a table as `fit` with ``prior="auto"`` does.
@@ -467,24 +462,22 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         table, s
             As in `fit`.
         """
-        batch, codes = self._apart(*self._once(*self._read(table, s)))
-        groups, unused = self._groups(batch, codes)
-        fitted = np.flatnonzero(~self._aside(batch, codes, groups)[1])
-        self.columns_ = self._plan(batch, fitted, unused)
+        rows = rows_of_fit(self, *self._read(table, s), say=self._say)
+        self.columns_ = self._plan(rows.batch, rows.fitted, rows.unused)
         if self.columns_.has_images:
             raise InputError(
                 "TablePU.estimate_prior takes columns of a table, not images, whose features only "
                 "a fit finds: fit the model and read classifier_.prior_estimate_."
             )
-        classifier = self._classifier(codes[fitted]).set_params(prior="auto")
-        features = features_for(classifier, self.columns_, batch)
-        name_drivers(classifier, self._labelled_by(), self.columns_, features)
-        leaking_columns(self.columns_, features, codes, batch, self.sampling)
+        classifier = self._classifier(rows).set_params(prior="auto")
+        features = features_for(classifier, self.columns_, rows.batch)
+        name_drivers(classifier, labelled_by(self), self.columns_, features)
+        leaking_columns(self.columns_, features, rows.codes, rows.batch, self.sampling)
         self._say(
             f"Estimating the share as a fit does: {type(classifier).__name__} on "
-            f"{len(fitted):,} rows, out of fold ..."
+            f"{len(rows.fitted):,} rows, out of fold ..."
         )
-        return table_prior(classifier, features, codes, fitted, groups)
+        return table_prior(classifier, features, rows.codes, rows.fitted, rows.groups)
 
     def plan_columns(self, table: Any, s: Any = None) -> ColumnPlan:
         """Say what would be done with each column of a table, without fitting a model.
@@ -515,7 +508,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         job.label_ = None
         if isinstance(s, str):
             batch, codes = job._read(table, s)
-            unused = job._groups(batch, codes)[1]
+            unused = together(job, batch, codes, say=job._say).unused
         else:
             check_parameters(self)
             batch = self._batch(table)
@@ -706,7 +699,8 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         else:
             raise InputError("choose_threshold needs a table and its PU labels: fit kept no rows.")
         chosen = self.classifier_._choose(*rows, at, precision, recall)
-        self._judge_again()
+        if self.holdout_ is not None:
+            self.holdout_ = judged_again(self, self.holdout_)
         return chosen
 
     def _scored_labels(self, table: Any, s: Any) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
@@ -730,7 +724,8 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
     @threshold_.setter
     def threshold_(self, value: float) -> None:
         self.classifier_.threshold_ = check_number("threshold_", value, "TablePU")
-        self._judge_again()
+        if self.holdout_ is not None:
+            self.holdout_ = judged_again(self, self.holdout_)
 
     def shift_prior(self, new_prior: float) -> Self:
         """Return a copy for a population in which positives have another share.
@@ -992,141 +987,5 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
                 ) from error
         return self._batch(table)
 
-    def _read(self, table: Any, s: Any) -> tuple[Batch, NDArray[np.int8]]:
-        start_clock()
-        check_parameters(self)
-        self._say(SAMPLING_LINES[self.sampling])
-        check_order(table, s)
-        batch = self._batch(table)
-        if batch.n_rows == 0:
-            raise InputError("The table has no rows.")
-        if self.verbose > 1:
-            self._say(f"Read: {batch.n_rows:,} rows.")
-        self.label_ = s if isinstance(s, str) else None
-        cells = label_cells(batch, s)
-        codes, self.pos_label_ = read_labels([cells], s, batch.source, self.pos_label)
-        self._taken_out = 0, 0  # unlabelled rows that are labelled ones too, of how many
-        return batch, codes
-
-    def _once(self, batch: Batch, codes: NDArray[np.int8]) -> tuple[Batch, NDArray[np.int8]]:
-        """Return the rows without copies, which would judge a model that was fitted to them."""
-        if self.images is not None:
-            return batch, codes
-        rows = without_copies(batch, codes, {self.label_, self.id, *self.drop})
-        if len(rows) == batch.n_rows:
-            return batch, codes
-        copies = batch.n_rows - len(rows)
-        self._say(f"{copies:,} of {batch.n_rows:,} rows repeat another row and are dropped.")
-        return replace(batch.take(rows), numbers=rows), codes[rows]
-
-    def _apart(self, batch: Batch, codes: NDArray[np.int8]) -> tuple[Batch, NDArray[np.int8]]:
-        """Return two samples without the unlabelled rows that are labelled ones."""
-        if self.sampling == "one-sample" or self.images is not None:
-            return batch, codes
-        twins = in_both(batch, codes, {self.label_, self.id, *self.drop}, self.id)
-        if len(twins) == (codes == 0).sum():
-            raise InputError(
-                "Every unlabelled row is a labelled one too: pass rows whose class is unknown."
-            )
-        if not len(twins):
-            return batch, codes
-        self._taken_out = len(twins), int((codes == 0).sum())
-        warnings.warn(
-            f"{len(twins):,} of the {(codes == 0).sum():,} unlabelled rows are labelled positives "
-            "too and are no longer counted as unlabelled. If the positives were drawn from the "
-            "unlabelled rows, this is one sample: mark them in a label column and use "
-            "sampling='one-sample'.",
-            UserWarning,
-            stacklevel=3,
-        )
-        rows = np.setdiff1d(np.arange(len(codes)), twins)
-        numbers = rows if batch.numbers is None else batch.numbers[rows]
-        return replace(batch.take(rows), numbers=numbers), codes[rows]
-
     def _known_label(self) -> str | float | None:
         return self.pos_label if self.pos_label is not None else self.pos_label_
-
-    def _plan(self, batch: Batch, rows: NDArray[np.intp], unused: Mapping[str, str]) -> ColumnPlan:
-        uses = {self.groups: "it says which rows belong together", self.time: "it orders the rows"}
-        names: dict[str, Any] = {"label": self.label_, "id_name": self.id, "images": self.images}
-        used = {name: use for name, use in uses.items() if name is not None}
-        names["words"] = takes_words(self.model) and not self._labelled_by()
-        return fit_columns(batch, rows, drop=self.drop, used=used | dict(unused), **names)
-
-    def _groups(
-        self, batch: Batch, codes: NDArray[np.int8]
-    ) -> tuple[NDArray[np.intp] | None, dict[str, str]]:
-        """Return what keeps rows together, and the columns that are not features, with reasons."""
-        for name in self.keep:
-            find_column(name, batch.names, batch.source)
-        groups, self.groups_ = group_numbers(batch, self.groups), self.groups
-        unused: dict[str, str] = {}
-        if self.images is not None:  # all that is learned from
-            return groups, unused
-        named = self.label_, self.id, self.groups, self.time
-        exempt = {*named, *self.drop, *self.keep, *self._labelled_by()}
-        for name, how in one_sided_fillings(batch, codes, exempt).items():
-            unused[name] = f"{how}; --keep {name} uses it"
-            self._say(f"Excluded: {name} gives the label away ({how}). To use it: --keep {name}.")
-        for found in repeated_ids(batch, codes, {*exempt, *unused}):
-            together = self.groups_ is None and self.time is None
-            if together:
-                groups, self.groups_ = found.groups, found.name
-            unused[found.name] = f"an id that repeats; --keep {found.name} uses it"
-            self._say(found.line(together))
-        return groups, unused
-
-    def _classifier(self, codes: NDArray[np.int8]) -> BasePUClassifier:
-        return prepared(
-            self.model,
-            prior=self._prior(codes),
-            labelled_by=self._labelled_by(),
-            sampling=self.sampling,
-            seed=self.random_state,
-            verbose=self.verbose,
-            s=codes,
-            categories=self.columns_.raw_categories,
-            n_dense=self.columns_.n_dense,
-            images=self.columns_.has_images,
-        )
-
-    def _prior(self, codes: NDArray[np.int8]) -> Any:
-        """Return the prior of the rows of the fit."""
-        return prior_of_the_rest(prior_from(self, codes), *self._taken_out)
-
-    def _labelled_by(self) -> tuple[str, ...]:
-        names = self.labelled_by
-        return (names,) if isinstance(names, str) else tuple(names)
-
-    def _lines(
-        self, batch: Batch, codes: NDArray[np.int8], aside: Any, in_folds: bool
-    ) -> list[str]:
-        why = (
-            f"that takes {LEAST_LABELLED} labelled and {LEAST_LABELLED} unlabelled rows"
-            if self.holdout
-            else "as requested"
-        )
-        word, how = self.pos_label_, batch.read_as
-        return table_lines(
-            codes,
-            aside,
-            self.columns_,
-            in_folds=in_folds,
-            positive=word,
-            why_none=why,
-            read_as=how,
-            all_columns=self.verbose > 1,
-        )
-
-    def _adopt(self, classifier: BasePUClassifier) -> None:
-        """Take on what people look for in a fitted classifier."""
-        self.classes_ = classifier.classes_
-        self.prior_, self.prior_estimate_ = classifier.prior_, classifier.prior_estimate_
-        columns = self.columns_.columns
-        self.n_features_in_ = sum(c.width if c.kind == "matrix" else 1 for c in columns)
-        if not any(c.kind == "matrix" for c in columns):
-            self.feature_names_in_ = np.array([c.name for c in columns], dtype=object)
-
-    def _say(self, *lines: str) -> None:
-        if self.verbose:
-            say(*lines, timed=self.verbose > 1)

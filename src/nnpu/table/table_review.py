@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.preprocessing import normalize
 
-from nnpu.data.folds import PUStratifiedKFold
 from nnpu.estimators.evaluation import unlabelled_cut
+from nnpu.estimators.out_of_fold import out_of_fold
 from nnpu.files import write_text
 from nnpu.hidden import unlabelled_probability
 from nnpu.parameters import InputError
@@ -28,8 +27,8 @@ from nnpu.review.sheets import looks_text, parse_purpose
 from nnpu.review.worklist import STATE, load
 from nnpu.storage import SUMS, find
 from nnpu.table.columns import read_label_cells
+from nnpu.table.fit_rows import group_numbers
 from nnpu.table.fitting import features_for
-from nnpu.table.holdout import group_numbers
 from nnpu.table.reading import label_cells
 from nnpu.table.table_answers import audited, population, with_answers
 from nnpu.table.table_explain import row_reasons
@@ -777,7 +776,8 @@ def _scored(
     if known and model.row_keys_ is not None:  # rows of the fit have scores out of fold
         return batch, codes, scores, notes, label
     if known and _is_of_fit(model, codes, overlap):
-        scores = _out_of_fold(model, batch, codes)
+        unseen = _out_of_fold(model, batch, codes)
+        scores = np.where(np.isnan(unseen), scores, unseen)
         notes.append(f"The model was fitted to these rows: they are scored in {_FOLDS} folds.")
     elif overlap is not None and overlap.matters:
         hint = "Review rows that it has not seen" if known else "Give the labels"
@@ -802,13 +802,8 @@ def _is_of_fit(model: TablePU, codes: NDArray[np.int8], overlap: Overlap | None)
 
 
 def _out_of_fold(model: TablePU, batch: Batch, codes: NDArray[np.int8]) -> NDArray[np.float32]:
-    """Score rows by models that did not see them, with the fitted one's prior."""
+    """Score rows by models that did not see them; NaN for those of a group that all need."""
     features = features_for(model.classifier_, model.columns_, batch)
-    scores = np.zeros(len(codes), dtype=np.float32)
-    folds = PUStratifiedKFold(_FOLDS, random_state=model.random_state)
     groups = group_numbers(batch, model.groups_)
-    for fitted, rest in folds.split(features, codes, groups):
-        part = clone(model.classifier_)._adapt(prior=model.prior_, verbose=0, n_folds=_FOLDS)
-        part.fit(features[fitted], codes[fitted])
-        scores[rest] = part.decision_function(features[rest])
-    return scores
+    how = {"seed": model.random_state, "n_folds": _FOLDS}
+    return out_of_fold(model.classifier_, features, codes, groups, **how).scores.astype(np.float32)

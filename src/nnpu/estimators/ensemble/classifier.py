@@ -115,7 +115,8 @@ class EnsemblePU(BasePUClassifier):
 
     Attributes
     ----------
-    classes_, prior_, prior_estimate_, calibration_, threshold_, n_features_in_, feature_names_in_
+    classes_, sampling_, prior_, prior_estimate_, calibration_, threshold_, n_features_in_,
+    feature_names_in_
         As in `BasePUClassifier`. The probabilities are calibrated, and the threshold is the most
         accurate one, both by out-of-fold scores.
     members_ : list of dict
@@ -156,7 +157,6 @@ class EnsemblePU(BasePUClassifier):
 
     _takes_codes = True
     _takes_words = True
-    out_of_fold_: OutOfFold | None = None
     _stack: NDArray[np.float64] | None = None
 
     def __init__(
@@ -504,13 +504,13 @@ class EnsemblePU(BasePUClassifier):
         check_is_fitted(self)
         return dict(zip(self._names, self._by_member(self._validate(X)), strict=True))
 
-    def _compare(self, X: Any, s: NDArray[np.int8]) -> None:
-        """Note how each member, and all together, rank rows that were set aside."""
-        scores, of_p = self.member_scores(X), (s == 1).astype(np.int8)
+    def _note_unseen(self, X: Any, s: Labels, judge: Self) -> None:
+        """Note how each member, and all together, rank rows that `judge` was not fitted to."""
+        scores, of_p = judge.member_scores(X), (s == 1).astype(np.int8)
         for row in self.members_:
             if row["name"] in scores:
                 row["aside"] = p_against_u(scores[row["name"]], of_p)
-        self.aside_ = p_against_u(self._mixed(np.array(list(scores.values()))), of_p)
+        self.aside_ = p_against_u(judge._mixed(np.array(list(scores.values()))), of_p)
 
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         tensors, fitted = super()._state()
@@ -518,10 +518,8 @@ class EnsemblePU(BasePUClassifier):
         return tensors | mine, fitted | plain
 
     def _restore(self, tensors: dict[str, Any], fitted: dict[str, Any], module: Any) -> None:
-        from nnpu.estimators.ensemble.stored import unpack
-
         super()._restore(tensors, fitted, module)
-        unpack(self, tensors, fitted)
+        state.unpack(self, tensors, fitted)
 
 
 def _mean(log_odds: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -24,7 +24,12 @@ from nnpu.estimators.ensemble.member_scorers import (
     View,
     bumps,
 )
-from nnpu.estimators.ensemble.sparse_members import SelfTrained, SparseLinear, Topics
+from nnpu.estimators.ensemble.sparse_members import (
+    SelfTrained,
+    SparseLinear,
+    Topics,
+    for_lightgbm,
+)
 from nnpu.estimators.ensemble.task import MANY_COLUMNS, Member, ridge
 from nnpu.estimators.ensemble.weights import p_against_u
 from nnpu.estimators.forest import Forest
@@ -319,8 +324,6 @@ class _Boosted(Member):
         index, labels, weights = self._rows(task)
         x = task.view.x[index]
         if not isinstance(x, np.ndarray):
-            from nnpu.estimators.ensemble.sparse_members import for_lightgbm
-
             x = for_lightgbm(x)
         rows = lightgbm.Dataset(
             x,

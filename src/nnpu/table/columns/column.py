@@ -128,6 +128,16 @@ class Column(ABC):
         """Whether the raw view holds codes of categories."""
         return False
 
+    @property
+    def makes_words(self) -> bool:
+        """Whether the raw view is sparse, a feature for each word."""
+        return False
+
+    @property
+    def in_document(self) -> bool:
+        """Whether the cells are a part of one document in the raw view, with other columns."""
+        return False
+
     @abstractmethod
     def words(self) -> str:
         """Say in a few words what is done with the column."""

@@ -97,9 +97,9 @@ class ColumnPlan:
     @property
     def n_dense(self) -> int:
         """How many features of the raw view come before words; 0 if there are none of either."""
-        if not any(_is_words(column) for column in self.columns):
+        if not any(column.makes_words for column in self.columns):
             return 0
-        return sum(len(column.raw_names) for column in self.columns if not _is_words(column))
+        return sum(len(column.raw_names) for column in self.columns if not column.makes_words)
 
     @property
     def raw_categories(self) -> list[int]:
@@ -181,10 +181,8 @@ class ColumnPlan:
         if batch.n_rows == 0:
             return self._nothing(batch, self.raw_names)
         read = list(self.read(batch, watch))
-        together = [pair for pair in read if _is_together(pair[0])]
-        blocks = [
-            column.raw(reading.values) for column, reading in read if not _is_together(column)
-        ]
+        together = [pair for pair in read if pair[0].in_document]
+        blocks = [column.raw(reading.values) for column, reading in read if not column.in_document]
         if together:
             first: Any = together[0][0]
             blocks.append(first.document([reading.values for _, reading in together]))
@@ -267,19 +265,6 @@ class ColumnPlan:
             for number, column in enumerate(self.columns)
             for key, array in column.arrays().items()
         }
-
-
-def _is_together(column: Any) -> bool:
-    """Return whether a column's texts are one document with those of others."""
-    return bool(getattr(column, "together", False))
-
-
-def _is_words(column: Any) -> bool:
-    """Return whether the raw view of a column is sparse, a feature for each word."""
-    if column.kind != "text":
-        return False
-    found = column.directions
-    return bool(column.together or (found is not None and not len(found.components)))
 
 
 def _plain(column: Column) -> dict[str, Any]:

@@ -180,6 +180,17 @@ class Text(Column):
         """The buckets by number."""
         return [f"{self.name} (bucket {bucket})" for bucket in range(self.buckets)]
 
+    @property
+    def makes_words(self) -> bool:
+        """Whether the directions are single words, or some column's are that this one joins."""
+        found = self.directions
+        return bool(self.together or (found is not None and not len(found.components)))
+
+    @property
+    def in_document(self) -> bool:
+        """As `together` says."""
+        return self.together
+
     def as_words(self, cells: Any) -> Self:
         """Return the column with single words in the raw view, for a table of nothing but text."""
         texts = as_text(cells).drop_null().to_pylist()
