@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
 from nnpu.parameters import InputError, check_count, check_label_bias
-from nnpu.ranges import Z90, Estimate, weighted_share
+from nnpu.ranges import ENDS, Z90, Estimate, weighted_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -427,7 +427,7 @@ class AuditedHidden(Hidden):
             if p.size and n.size:
                 above = (rank[p][:, None] < rank[n]) + 0.5 * (rank[p][:, None] == rank[n])
                 found.append(float(w[p] @ above @ w[n] / (w[p].sum() * w[n].sum())))
-        return Estimate(found[0], *(float(np.quantile(found[1:], end)) for end in (0.05, 0.95)))
+        return Estimate(found[0], *(float(np.quantile(found[1:], end)) for end in ENDS))
 
     def top(self, n: int) -> Estimate:
         """Return the share of positives among the `n` unlabelled rows that rank highest.

@@ -14,7 +14,6 @@ from arrays that `Forest` has checked, or made itself.
 
 from __future__ import annotations
 
-import importlib
 import threading
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,6 +23,7 @@ from scipy import sparse
 
 from nnpu.data.vectors import row_blocks
 from nnpu.estimators.threads import count_jobs, in_threads
+from nnpu.extras import find_lightgbm
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -446,9 +446,8 @@ def _exponent(powers: NDArray[np.int32]) -> NDArray[np.int32]:
 
 def predictor(forest: Forest, n_features: int) -> Predict | None:
     """Return LightGBM's sum of the forest's trees for rows; None without LightGBM."""
-    try:
-        lightgbm = importlib.import_module("lightgbm")
-    except (ImportError, OSError):  # not installed, or without the OpenMP library
+    lightgbm = find_lightgbm()
+    if lightgbm is None:
         return None
     booster = lightgbm.Booster(model_str=_text(forest, n_features))
 

@@ -35,6 +35,7 @@ from scipy.stats import rankdata
 
 from nnpu.prior.curve import TOP, FloatArray, Ratio, RatioCurve, auc, ratio_at, ratio_curve
 from nnpu.prior.mixture import Separation, mixture_posterior
+from nnpu.ranges import ENDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -400,7 +401,7 @@ def bootstrap(
         function(p[rng.integers(len(p), size=len(p))], u[rng.integers(len(u), size=len(u))], rng)
         for _ in range(repeats)
     ]
-    low, high = np.quantile(repeated, [0.05, 0.95])
+    low, high = np.quantile(repeated, ENDS)
     return value, float(low), float(high)
 
 
@@ -445,7 +446,7 @@ def _overlap(
     scores_u: FloatArray,
     rng: np.random.Generator,
     labelled: float | None,
-    law: Separation,
+    separation: Separation,
 ) -> Limits:
     """Estimate the share where negatives may look like positives.
 
@@ -454,7 +455,7 @@ def _overlap(
     below the whole range, a column may give labels away: it is then the estimate. An estimate
     that is not in its range means that the highest scores contradict the others.
     """
-    posterior = mixture_posterior(scores_p, scores_u, labelled, law)
+    posterior = mixture_posterior(scores_p, scores_u, labelled, separation)
     bound = best_bin(scores_p, scores_u)
     # P against the negatives alone, if U has this share of positives
     apart = (auc(scores_p, scores_u) - posterior.mean / 2) / (1 - posterior.mean)
