@@ -496,7 +496,10 @@ def _teaching_features(model: TablePU, batch: Batch, scores: Any, unknown: Any) 
         return raw
     if sparse.issparse(raw):
         return normalize(raw)
-    columns = np.asarray(model.columns_.transform(batch), dtype=np.float64)
+    dense = model.columns_.transform(batch)
+    if sparse.issparse(dense):  # a text is one column in the raw view, and thousands here
+        return dense
+    columns = np.asarray(dense, dtype=np.float64)
     return columns * column_weights(columns[unknown], scores[unknown])
 
 
