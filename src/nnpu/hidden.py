@@ -310,7 +310,7 @@ class Hidden(HiddenPositives):
         positives cannot be as given or estimated. Else empty.
     """
 
-    at_random: HiddenPositives = field(default=None, repr=False)  # type: ignore[assignment]
+    at_random: HiddenPositives = field(repr=False)
     contradicted: str = ""
 
     @property
@@ -396,7 +396,7 @@ class AuditedHidden(Hidden):
         The answers.
     """
 
-    answers: Answers = field(default=None, repr=False)  # type: ignore[assignment]
+    answers: Answers = field(repr=False, kw_only=True)
     _rank: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
 
     @property

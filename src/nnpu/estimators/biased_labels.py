@@ -431,7 +431,7 @@ def _log_odds(model: Any, X: Any) -> Floats:
 MODEL_LABELS = 100
 
 _SHARES = 12  # that are tried
-_DRAWS = 2
+_DRAWS = 2  # of labelled rows by their weights: the mean of their estimates counts
 _MOST = 0.95  # quantile of the weights above which no row counts more
 _MORE = 1 + 1e-6  # the prior is greater than the labelled share
 

@@ -57,8 +57,8 @@ __all__ = [
     "penalised_l1",
 ]
 
-DELTA = 0.1
-GAMMA = 0.01
+DELTA = 0.1  # of Garg et al.: their bound holds with probability 1 − δ
+GAMMA = 0.01  # theirs too: the bin is chosen by a bound that is this much wider
 
 
 def best_threshold(curve: RatioCurve, n_p: int, n_u: int) -> int:
@@ -239,10 +239,10 @@ def elkan_noto(scores_p: FloatArray, scores_u: FloatArray) -> float:
     return min(max((b / c - b) / (1 - b), 0.0), 1.0)
 
 
-ROWS = 300
-LARGEST = 20.0
-SLOPE = 0.2
-ITERATIONS = 200
+ROWS = 300  # of each sample: each slope takes two descents with the kernel of all of them
+LARGEST = 20.0  # λ at most, and so a share of 1 − 1/20
+SLOPE = 0.2  # of the steepest one: where the distance begins to grow like this, λ is too large
+ITERATIONS = 200  # of a descent
 
 
 def kernel_mean(x_p: FloatArray, x_u: FloatArray, rng: np.random.Generator) -> float:
@@ -309,10 +309,10 @@ def _onto_simplex(vector: FloatArray) -> FloatArray:
     return projected
 
 
-CENTRES = 200
-WIDTHS = (0.25, 0.5, 1.0, 2.0)
-PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0)
-SHARES = np.linspace(0.005, 1, 200)
+CENTRES = 200  # of bumps
+WIDTHS = (0.25, 0.5, 1.0, 2.0)  # of bumps, times the median squared distance
+PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0)  # λ
+SHARES = np.linspace(0.005, 1, 200)  # θ; the closed form is cheap
 
 
 def penalised_l1(x_p: FloatArray, x_u: FloatArray, rng: np.random.Generator) -> float:

@@ -37,7 +37,7 @@ REGIONS = (0.01, 0.02, 0.05, 0.1, 0.2)
 #: A corrected p-value below this is called a contradiction, and the columns are named.
 LEVEL = 0.05
 
-_MOST_COLUMNS = 5
+_MOST_COLUMNS = 5  # that are named
 _CLEAR = 0.1  # how far from ½ the AUC of a named column is, at the least
 
 

@@ -245,7 +245,7 @@ def _fullest(x: Any, most: int) -> NDArray[np.intp]:
     return np.sort(chosen)
 
 
-_NEIGHBOURS = 10
+_NEIGHBOURS = 10  # of a row whose labels are mixed with its own
 _PRODUCTS = 2e7  # that the cosines may take: about a second
 _BLOCK = 1000  # rows whose cosines with others are in memory
 
