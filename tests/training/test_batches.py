@@ -199,7 +199,7 @@ def test_only_the_size_of_a_table_decides_whether_there_are_blocks(tmp_path):
     assert automatic_blocks(as_rows(file)) == 2**21
 
 
-X = torch.arange(12.0).view(6, 2)
+SIX = torch.arange(12.0).view(6, 2)
 
 
 class Counted:
@@ -216,7 +216,7 @@ class Counted:
         monkeypatch.setattr(rows, "take", take)
 
 
-@pytest.mark.parametrize("x", [X, sparse.csr_array(X.numpy())], ids=["dense", "sparse"])
+@pytest.mark.parametrize("x", [SIX, sparse.csr_array(SIX.numpy())], ids=["dense", "sparse"])
 def test_the_same_rows_are_gathered_once_and_others_anew(x, monkeypatch):
     rows = as_rows(x)
     counted, kept = Counted(rows, monkeypatch), SingleBatch(rows)
@@ -229,9 +229,9 @@ def test_the_same_rows_are_gathered_once_and_others_anew(x, monkeypatch):
 
 
 def test_rows_that_were_written_to_are_gathered_anew():
-    kept, indices = SingleBatch(as_rows(X.clone())), torch.arange(6)
+    kept, indices = SingleBatch(as_rows(SIX.clone())), torch.arange(6)
     kept.take(indices).zero_()
-    assert torch.equal(kept.take(indices), X)
+    assert torch.equal(kept.take(indices), SIX)
 
 
 class Spoiling(nn.Module):
@@ -244,7 +244,7 @@ class Spoiling(nn.Module):
 
 
 def test_a_module_that_works_in_place_changes_neither_the_data_nor_later_epochs():
-    x, s = X.clone(), torch.tensor([1, 1, 0, 0, 0, 0], dtype=torch.int8)
+    x, s = SIX.clone(), torch.tensor([1, 1, 0, 0, 0, 0], dtype=torch.int8)
     results = []
     for batch_size in (6, 100):
         torch.manual_seed(0)
@@ -256,7 +256,7 @@ def test_a_module_that_works_in_place_changes_neither_the_data_nor_later_epochs(
             batch_size=batch_size,
         )
         results.append((history, model.last.weight.tolist()))
-    assert torch.equal(x, X)
+    assert torch.equal(x, SIX)
     assert results[0] == results[1]
     expected = train(
         nn.Sequential(Shifted(), seeded_linear()),
@@ -279,7 +279,7 @@ def seeded_linear():
 
 
 def test_a_table_on_disk_is_read_once(tmp_path, monkeypatch):
-    np.save(tmp_path / "x.npy", X.numpy())
+    np.save(tmp_path / "x.npy", SIX.numpy())
     rows = as_rows(np.load(tmp_path / "x.npy", mmap_mode="r"))
     counted = Counted(rows, monkeypatch)
     s = torch.tensor([1, 1, 0, 0, 0, 0], dtype=torch.int8)
