@@ -33,6 +33,7 @@ from scipy.ndimage import gaussian_filter1d, median_filter
 from scipy.special import logit
 from scipy.stats import rankdata
 
+from nnpu.data.vectors import mean_and_scale
 from nnpu.prior.curve import TOP, FloatArray, Ratio, RatioCurve, auc, ratio_at, ratio_curve
 from nnpu.prior.mixture import Separation, mixture_posterior
 from nnpu.ranges import ENDS
@@ -268,7 +269,8 @@ def kernel_mean(x_p: FloatArray, x_u: FloatArray, rng: np.random.Generator) -> f
 
     x_p, x_u = (x[rng.permutation(x.shape[0])[:ROWS]] for x in (x_p, x_u))
     x = np.concatenate([x_u, x_p])
-    x = (x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-12)
+    mean, scale = mean_and_scale(x)
+    x = (x - mean) / scale
     kernel = rbf_kernel(x, gamma=1 / x.shape[1])
     mean_u = np.repeat([1 / x_u.shape[0], 0.0], [x_u.shape[0], x_p.shape[0]])
     mean_p = np.repeat([0.0, 1 / x_p.shape[0]], [x_u.shape[0], x_p.shape[0]])
@@ -339,8 +341,8 @@ def penalised_l1(x_p: FloatArray, x_u: FloatArray, rng: np.random.Generator) -> 
     True
     """
     x = np.concatenate([x_p, x_u])
-    centre, spread = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-12)
-    x_p, x_u = (x_p - centre) / spread, (x_u - centre) / spread
+    mean, scale = mean_and_scale(x)
+    x_p, x_u = (x_p - mean) / scale, (x_u - mean) / scale
     centres = np.concatenate([x_p, x_u])[rng.permutation(x.shape[0])[:CENTRES]]
     distance_p, distance_u = _squared(x_p, centres), _squared(x_u, centres)
     scale = float(np.median(distance_u)) or 1.0  # 0 where most of U are ties
