@@ -240,18 +240,6 @@ class EnsemblePU(BasePUClassifier):
 
     def _prepare(self, data: FitData) -> _Work:
         """Score P against U out of fold, by the members that need no prior."""
-        task, folds = self._task(data)
-        work = _Work(task, folds, [])
-        reasons = excluded(task, self._asked())
-        for member in MEMBERS.values():
-            if reason := reasons.get(member.name, ""):
-                work.trials.append(MemberTrial(member, reason=reason))
-            elif not member.needs_prior:
-                work.trials.append(self._try(member, task, folds))
-        return work
-
-    def _task(self, data: FitData) -> tuple[Task, Folds]:
-        """Return the rows as members take them, and how they are dealt into folds."""
         X, codes = data.x, data.codes
         self.categories_ = find_categories(self.categories, self.levels_, X.shape[1], _OWNER)
         n_dense = self._n_dense(X)
@@ -273,11 +261,18 @@ class EnsemblePU(BasePUClassifier):
         jobs = count_jobs(self.n_jobs)
         view = View(x, self.design_, words)
         task = Task(view, s, self.categories_, self.sampling, data.seed, jobs, int(s.sum()))
-        if data.answers is None:
-            return task, folds
-        signed = signed_weights(data.answers, codes)[used]
-        eta = answers_count(int(np.count_nonzero(signed[s == 0])))
-        return replace(task, answers=signed, eta=eta), folds
+        if data.answers is not None:
+            signed = signed_weights(data.answers, codes)[used]
+            eta = answers_count(int(np.count_nonzero(signed[s == 0])))
+            task = replace(task, answers=signed, eta=eta)
+        work = _Work(task, folds, [])
+        reasons = excluded(task, self._asked())
+        for member in MEMBERS.values():
+            if reason := reasons.get(member.name, ""):
+                work.trials.append(MemberTrial(member, reason=reason))
+            elif not member.needs_prior:
+                work.trials.append(self._try(member, task, folds))
+        return work
 
     def _used(self, codes: Labels) -> NDArray[np.intp]:
         """Return the rows of P and of the population: known negatives of two samples are not."""
@@ -326,8 +321,14 @@ class EnsemblePU(BasePUClassifier):
 
     def _fit_scores(self, data: FitData, work: _Work) -> None:
         """Try the other members, weigh and calibrate all of them, then fit them to all rows."""
-        task, folds = replace(work.task, prior=self.prior_), work.folds
-        trials = [*work.trials, *self._try_the_rest(work, task)]
+        folds, trials = work.folds, list(work.trials)
+        task = replace(work.task, prior=self.prior_)
+        known = {trial.member.name for trial in trials}
+        trials += [
+            self._try(member, task, folds)
+            for member in MEMBERS.values()
+            if member.name not in known
+        ]
         used = [trial for trial in trials if not trial.reason]
         if not used:
             raise InputError("No member of EnsemblePU could be fitted: no column tells rows apart.")
@@ -347,12 +348,6 @@ class EnsemblePU(BasePUClassifier):
         ]
         status("")
         self._describe(trials)
-
-    def _try_the_rest(self, work: _Work, task: Task) -> list[MemberTrial]:
-        """Score the held-out rows by the members that waited for the prior."""
-        known = {trial.member.name for trial in work.trials}
-        rest = (member for member in MEMBERS.values() if member.name not in known)
-        return [self._try(member, task, work.folds) for member in rest]
 
     def _mix(
         self, used: list[MemberTrial], scores: NDArray[np.float64], s: NDArray[np.int8]
