@@ -30,9 +30,8 @@ def environment(package: str, finalize: Callable[[Any], Any] | None = None) -> E
 
     Examples
     --------
-    >>> pages = environment("nnpu.report")
-    >>> print(pages.get_template("paragraphs.html").render(words=["1 < 2"]))
-    <p>1 &lt; 2</p>
+    >>> environment("nnpu.report").from_string("<p>{{ words }}</p>").render(words="1 < 2")
+    '<p>1 &lt; 2</p>'
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
