@@ -182,8 +182,7 @@ def _check_formulas(source: Path, sheet: Any) -> None:
     A program that writes formulas without computing them, such as openpyxl, leaves them out; one
     that has computed them has a value in at least one of the cells.
     """
-    import openpyxl
-
+    openpyxl = need("openpyxl", extra="excel", owner=f"Reading {source.name}")
     book = openpyxl.load_workbook(source, read_only=True)
     try:
         values, n = iter(sheet.iter_rows(values_only=True)), 0
