@@ -377,6 +377,12 @@ def test_what_two_tables_do_not_share_is_named():
         TablePU(0.4).fit_two(p.rename(columns={"town": "x", "size": "y"}), u)
     with pytest.raises(InputError, match="'size' is of two types"):
         TablePU(0.4).fit_two(p.assign(size="large"), u)
+    excluded = TablePU(0.4, model="linear", drop=["size"]).fit_two(p.assign(size="large"), u)
+    assert [(c.name, c.kind) for c in excluded.columns_.columns] == [
+        ("size", "dropped"),
+        ("town", "category"),
+    ]
+    excluded.predict(u)
     with pytest.raises(InputError, match="positives has fewer than two rows"):
         TablePU(0.4).fit_two(p[:1], u)
 

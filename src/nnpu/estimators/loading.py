@@ -107,6 +107,7 @@ def save(
     if not is_first():
         return Path(folder)
     target.parent.mkdir(parents=True, exist_ok=True)
+    model_folder.remove_stale(target)
     temporary = temporary_beside(target)
     temporary.mkdir()
     try:

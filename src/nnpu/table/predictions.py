@@ -53,6 +53,9 @@ __all__ = [
 #: Rows up to which a file of predictions has a rank: they wait in memory for it.
 MOST_RANKED = 1_000_000
 
+_SHORTEST = (
+    10  # of fewer rows the best guess is all or nothing: it is how many happen to be positive
+)
 _EVERY = 60.0  # seconds between two lines about a long run
 
 
@@ -210,7 +213,8 @@ def cut_at(model: TablePU, wanted: str) -> Cut:
     sizes = np.unique(np.geomspace(1, len(scores), 200).astype(int))
     share = _number(wanted, text, 1.0)
     if name == "precision":
-        tops = {int(n): hidden.top(int(n)) for n in sizes}
+        least = min(_SHORTEST, len(scores))
+        tops = {int(n): hidden.top(int(n)) for n in sizes if n >= least}
         n = max((n for n, top in tops.items() if top.value >= share), default=0)
         if not n:
             best, top = max(tops.items(), key=lambda each: (each[1].value, each[0]))

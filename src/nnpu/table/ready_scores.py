@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from nnpu.data.vectors import as_vector
 from nnpu.estimators import threshold_choice
 from nnpu.estimators.base import BasePUClassifier
-from nnpu.estimators.evaluation import evaluate, labelled_share, unlabelled_cut
+from nnpu.estimators.evaluation import evaluate, labelled_share, share_here, unlabelled_cut
 from nnpu.hidden import unlabelled_probability
 from nnpu.parameters import InputError, check_label_bias
 from nnpu.report.model_page import ASSUMPTION, model_page
@@ -155,15 +156,22 @@ class ScorePU(BasePUClassifier):
         positive = np.select([codes == 1, codes == -1], [True, False], above)
         return np.asarray(self.classes_[positive.astype(int)])
 
-    def evaluate(self, scores: Any, s: Any, *, names: Any = None) -> Evaluation:
+    def evaluate(self, scores: Any, s: Any, *, names: Any = None, prior: Any = None) -> Evaluation:
         """Judge the classifier by other rows; those of the fit are judged in ``holdout_``.
 
         Parameters
         ----------
         scores, s, names
             As in `fit`.
+        prior : float, "auto", (low, high) or PriorEstimate, optional
+            The share of positives in these rows. By default that of the fit; if these rows
+            contradict it, it is estimated anew and ``prior_note`` says so.
         """
-        return self._judged(*self._scored(scores, s), names)
+        values, codes = self._scored(scores, s)
+        _doubt(values.astype(np.float64), codes)
+        how: dict[str, Any] = {"judged": self.holdout_, "owner": "ScorePU.evaluate"}
+        here, note = share_here(self, codes, values, prior, **how)
+        return replace(self._judged(values, codes, names, here), prior_note=note)
 
     def report(self, found: Evaluation | None = None, *, title: str = "Report") -> Page:
         """Return the report: it shows itself in a notebook, and ``.save(path)`` writes it.
@@ -207,11 +215,17 @@ class ScorePU(BasePUClassifier):
     def _as_given(self, score: float) -> float:
         return float(expit(score)) if self.probabilities_in_ else float(score)
 
-    def _judged(self, values: NDArray[np.float32], codes: Labels, names: Any) -> Evaluation:
+    def _judged(
+        self,
+        values: NDArray[np.float32],
+        codes: Labels,
+        names: Any,
+        classifier: BasePUClassifier | None = None,
+    ) -> Evaluation:
         if names is not None:
             check_consistent_length(values, names)
         how: dict[str, Any] = {"label_bias": self.label_bias, "labelled": self.labelled_share_}
-        return evaluate(self, codes, values, names, **how)
+        return evaluate(classifier or self, codes, values, names, **how)
 
     def _check_parameters(self) -> None:
         self._check_shared_parameters()

@@ -322,7 +322,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         for rows, name in ((p, "positives"), (u, "unlabelled")):
             if rows.n_rows < 2:
                 raise InputError(f"TablePU.fit_two: {name} has fewer than two rows.")
-        batch, lines = stacked(u, p)
+        batch, lines = stacked(u, p, self.drop)
         for line in lines:
             warnings.warn(f"Columns {line}.", UserWarning, stacklevel=2)
         return self.fit(batch, np.repeat([0, 1], [u.n_rows, p.n_rows]))
