@@ -288,7 +288,7 @@ def test_a_review_down_the_list_is_kept_in_a_folder(fitted, tmp_path, capsys):
     assert said["found"] == len(found) >= 0.7 * len(hidden)
     assert said["left"] == load(kept).left._asdict()  # one of ten such ranges may miss
     review(folder, "--folder", kept, "--next", 5, "--until", "recall=0.7", "--out", tmp_path / "x")
-    assert "At least 70% of the positives are found" in capsys.readouterr().out
+    assert "At least 70 % of the positives are found" in capsys.readouterr().out
     assert not (tmp_path / "x").exists()
 
 

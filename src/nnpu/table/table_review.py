@@ -170,7 +170,7 @@ class Findings:
             lines.append(
                 f"Cut of least cost: {self.cut.threshold:.3f} (between {self.cut.low:.3f} and "
                 f"{self.cut.high:.3f} the answers show no difference); cost per row "
-                f"{self.cut.cost}, {self.cut.flagged:.1%} of the rows flagged."
+                f"{self.cut.cost}, {100 * self.cut.flagged:.1f} % of the rows flagged."
             )
         if self.scar is not None:
             lines.append(self.scar.message)
@@ -782,8 +782,8 @@ def _scored(
     elif overlap is not None and overlap.matters:
         hint = "Review rows that it has not seen" if known else "Give the labels"
         warnings.warn(
-            f"About {overlap.of_rows:.0%} of these rows are rows of the fit, which the model has "
-            f"seen: the answers may flatter it. {hint}.",
+            f"About {100 * overlap.of_rows:.0f} % of these rows are rows of the fit, which the "
+            f"model has seen: the answers may flatter it. {hint}.",
             UserWarning,
             stacklevel=4,
         )
