@@ -113,7 +113,7 @@ def hidden_section(hidden: Hidden, sizes: Sequence[int], *, audited: bool = Fals
 
 def plain_section(lines: Sequence[str]) -> Section:
     """Return how the list of labelled against unlabelled rows differs, a sentence each."""
-    return Section("plain", "Is PU worth it here?", fill("paragraphs.html", words=lines))
+    return Section("plain", "Is PU learning worth it here?", fill("paragraphs.html", words=lines))
 
 
 def drift_section(sentences: Sequence[str]) -> Section:
