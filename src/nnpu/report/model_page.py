@@ -348,8 +348,8 @@ def _two_cuts(classifier: BasePUClassifier, labelled: float) -> str:
         )
     elif cut != classifier.threshold_:
         words += (
-            " A row that is known to be unlabelled had its chance of a label, so it is less likely to "
-            f"be positive: it takes a score above {number(cut)} to be predicted positive."
+            " A row that is known to be unlabelled had its chance of a label, so it is less likely "
+            f"to be positive: it takes a score above {number(cut)} to be predicted positive."
         )
     return words
 
