@@ -700,9 +700,9 @@ def test_a_cut_that_flags_nothing_says_so_and_what_to_do(files, model, capsys):
     said = " ".join(capsys.readouterr().err.split())
     assert sum(row["prediction"] == "1" for row in rows if row["rank"]) == 0
     best = max((model.holdout_.top(n).value, n) for n in range(10, 200))
-    assert "No list is expected to be 99% positive. The best one, the first" in said
-    assert f"is {best[0]:.0%} (" in said
-    assert "work down the list (--top 100), or choose a lower cut" in said
+    assert "No list is expected to be 99 % positive. The best one, the first" in said
+    assert f"is {100 * best[0]:.0f} % (" in said
+    assert "go by the list (--top 100), or choose a lower cut" in said
     predicted(files, "--threshold", "0.9999")
     said = " ".join(capsys.readouterr().err.split())
     assert "No unlabelled row is above the cut. Nothing is predicted positive" in said

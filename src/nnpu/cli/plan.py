@@ -206,8 +206,8 @@ def _spending(result: Plan) -> list[str]:
     cost = "" if result.cost_ratio == 1 else f" (a positive costs {result.cost_ratio:g} rows)"
     lines = [
         "What to collect",
-        f"  {result.part_p:.0%} of the sampling uncertainty comes from the positives, "
-        f"{result.part_u:.0%} from the unlabelled rows.",
+        f"  {100 * result.part_p:.0f} % of the sampling uncertainty comes from the positives, "
+        f"{100 * result.part_u:.0f} % from the unlabelled rows.",
         f"  Spend next on: {result.spend_on}{cost}.",
     ]
     if result.purchase is None:

@@ -560,7 +560,7 @@ def hidden_lines(found: Evaluation, most: int = 5) -> list[str]:
         of = count(hidden.at_random.top(first), first)
         many = "" if given else f"{about} {ends} positive, "
         lines.append(
-            f"Ranges allow for labels that were not given at random. If they were: {many}"
+            f"Ranges allow for labels that were not given at random. With random labels: {many}"
             f"{of[0]} {of[1]} of the first {first:,}{' positive' if given else ''}."
         )
     elif not hidden.contradicted:

@@ -144,8 +144,8 @@ def write_predictions(
     if made.free and not made.flagged:
         why = cut.why_none if cut is not None else ""
         warnings.warn(
-            f"{why or 'No unlabelled row is above the cut.'} Nothing is predicted positive: work "
-            "down the list (--top 100), or choose a lower cut (--at prior, --at recall=0.8).",
+            f"{why or 'No unlabelled row is above the cut.'} Nothing is predicted positive: go by "
+            "the list (--top 100), or choose a lower cut (--at prior, --at recall=0.8).",
             UserWarning,
             stacklevel=2,
         )
@@ -219,8 +219,9 @@ def cut_at(model: TablePU, wanted: str) -> Cut:
         if not n:
             best, top = max(tops.items(), key=lambda each: (each[1].value, each[0]))
             why = (
-                f"No list is expected to be {share:.0%} positive. The best one, the first "
-                f"{how_many(best, 'row')}, is {top.value:.0%} ({top.low:.0%} to {top.high:.0%})."
+                f"No list is expected to be {100 * share:.0f} % positive. The best one, the first "
+                f"{how_many(best, 'row')}, is {100 * top.value:.0f} % ({100 * top.low:.0f} % to "
+                f"{100 * top.high:.0f} %)."
             )
             return Cut(_below(scores, 0), _below(scores, 0), why)
     else:

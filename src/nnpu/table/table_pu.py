@@ -930,8 +930,8 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             return
         if overlap.matters:
             warnings.warn(
-                f"About {overlap.of_rows:.0%} of these rows are rows of the fit, which the model "
-                "has seen: the figures may flatter it. Use rows that it has not seen.",
+                f"About {100 * overlap.of_rows:.0f} % of these rows are rows of the fit, which the "
+                "model has seen: the figures may flatter it. Use rows that it has not seen.",
                 UserWarning,
                 stacklevel=3,
             )

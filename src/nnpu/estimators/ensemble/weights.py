@@ -364,8 +364,9 @@ def audited_prior(answers: KnownRows, codes: Labels, sampling: str) -> PriorEsti
         method="review",
         identified=True,
         message=(
-            f"About {value:.1%} of the rows are positive, 90 % range {low:.1%} to {high:.1%}: "
-            "estimated from the answers of a review, whatever the model or the labels."
+            f"About {100 * value:.1f} % of the rows are positive, 90 % range {100 * low:.1f} % to "
+            f"{100 * high:.1f} %: estimated from the answers of a review, whatever the model or "
+            "the labels."
         ),
         sampling="one-sample" if sampling == "one-sample" else "two-sample",
     )
