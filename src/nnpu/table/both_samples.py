@@ -48,6 +48,7 @@ def in_both(
     Equal rows of a table of a few categories are chance: labelled rows must have a twin among the
     unlabelled ones more often than these have among themselves. Equal ids count only if most of
     them go with equal cells: two tables whose rows are both numbered 1, 2, 3 have equal ids too.
+    Where most equal rows have equal ids, the ids alone count.
 
     Parameters
     ----------
@@ -86,7 +87,10 @@ def in_both(
         return u[:0]
     if ids is not None:
         same = np.isin(ids[u], ids[p])
-        found |= same & (np.sum(same & found) > np.sum(same) / 2)
+        if np.sum(same & found) > np.sum(found) / 2:
+            found = same  # other equal rows are chance
+        elif np.sum(same & found) > np.sum(same) / 2:
+            found |= same
     return u[found]
 
 
