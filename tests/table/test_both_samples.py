@@ -49,13 +49,15 @@ def test_rows_that_are_equal_by_chance_are_no_sign():
     assert remarks(lambda: TablePU(0.4, model="linear").fit(table, s)) == []
 
 
+@pytest.mark.parametrize("prefix", [None, "s"])
 @pytest.mark.parametrize("inside", [True, False])
 @pytest.mark.parametrize("sampling", ["one-sample", "two-sample"])
-def test_labelled_rows_inside_the_range_of_ids_are_one_list(inside, sampling):
+def test_labelled_rows_inside_the_range_of_ids_are_one_list(inside, sampling, prefix):
     cells, y = rows(500, 1)
     s = (y & (np.random.default_rng(2).random(500) < 0.5)).astype(int)
     order = np.arange(500) if inside else np.argsort(s, kind="stable").argsort()
-    table = pa.table(cells | {"row_id": order})
+    ids = order if prefix is None else [f"{prefix}{number:05d}" for number in order]
+    table = pa.table(cells | {"row_id": ids})
     found = remarks(lambda: TablePU(0.3, model="linear", sampling=sampling).fit(table, s))
     if inside and sampling == "two-sample":
         assert len(found) == 1

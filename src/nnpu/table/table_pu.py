@@ -271,7 +271,8 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         features = features_for(classifier, self.columns_, batch, training)
         name_drivers(classifier, labelled_by(self), self.columns_, features)
         self.columns_ = self.columns_.with_seen(training.seen)
-        self._check_sampling(batch, codes)
+        if not rows.taken_out[0]:  # else it has been said already
+            self._check_sampling(batch, codes)
         self.leaks_ = leaking_columns(self.columns_, features, codes, batch, self.sampling)
         known = known_answers(answers, batch, self.columns_, codes, self.sampling)
         self.classifier_ = fit_classifier(
