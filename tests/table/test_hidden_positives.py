@@ -261,6 +261,7 @@ def test_an_array_with_its_labels_has_the_scores_that_judged_it(table):
         model.predict_proba(x, s[:-1])
 
 
+@pytest.mark.filterwarnings("ignore:The ids .* come from one list")  # in two samples
 def test_two_samples_keep_the_probability_of_the_cells(table):
     model = TablePU(0.2, model="linear", sampling="two-sample").fit(table, "known")
     assert model.labelled_share_ == 0
@@ -349,6 +350,7 @@ def test_a_label_bias_of_one_says_what_holds_at_random(table):
 # --- model folders ---------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:The ids .* come from one list")  # in two samples
 @pytest.mark.parametrize(
     "how",
     [
@@ -757,6 +759,7 @@ def test_a_model_that_was_not_judged_has_no_cut_by_its_judgement(table, tmp_path
     assert len(top_list(tmp_path, 7)) == 7
 
 
+@pytest.mark.filterwarnings("ignore:The ids .* come from one list")  # in two samples
 def test_two_samples_rank_and_cut_their_unlabelled_rows_by_the_score(table, tmp_path, capsys):
     table.to_csv(tmp_path / "t.csv", index=False)
     model = TablePU(0.2, model="linear", sampling="two-sample").fit(table, "known")
@@ -884,6 +887,7 @@ def test_a_list_that_cannot_be_reviewed_is_refused(files, tmp_path, options, cap
     assert not out.exists()
 
 
+@pytest.mark.filterwarnings("ignore:The ids .* come from one list")  # in two samples
 def test_answered_rows_are_no_part_of_a_list_in_two_samples(table, truth, tmp_path):
     """With --known, a list holds rows that nobody looked at."""
     model = TablePU(0.2, model="linear", sampling="two-sample").fit(table, "known")

@@ -161,6 +161,21 @@ def test_several_texts_are_one_document(table):
     assert np.isfinite(model.decision_function(two)).all()
 
 
+def test_names_beside_a_text_are_a_category(table):
+    """Few words that repeat are no part of the document; alone, or if all repeat, they are text."""
+    rows, _ = table
+    rng = np.random.default_rng(0)
+    sender = pa.array([f"the school of town {i}" for i in rng.integers(0, 80, len(rows))])
+    model = TablePU(0.4).fit(rows.append_column("sender", sender), "known")
+    kinds = {column.name: column.kind for column in model.columns_.columns}
+    assert kinds == {"text": "text", "hour": "number", "town": "category", "sender": "category"}
+    assert model.columns_.columns[-1].name == "text"
+    alone = TablePU().plan_columns(
+        rows.drop_columns("text").append_column("sender", sender), "known"
+    )
+    assert {column.name: column.kind for column in alone.columns}["sender"] == "text"
+
+
 @pytest.mark.parametrize("name", ["trees", "linear"])
 def test_other_models_keep_directions_or_buckets(name, table):
     model = TablePU(0.4, model=name).fit(table[0], "known")

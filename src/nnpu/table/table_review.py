@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
+from nnpu.data.folds import LabelledRows
 from nnpu.estimators.evaluation import unlabelled_cut
 from nnpu.estimators.out_of_fold import out_of_fold
 from nnpu.files import write_text
@@ -784,6 +785,10 @@ def _scored(
     if label is not None:
         cells, word = label_cells(batch, label), model._known_label()
         codes = read_label_cells(cells, label, batch.source, word).codes
+    if label is None and model.labelled_keys_ is not None and model.row_keys_ is not None:
+        rows = LabelledRows(model.labelled_keys_)  # no table of a fit to two has the labels
+        scores = np.concatenate([part for _, part in model.scored(batch, overlap=rows)])
+        return batch, rows.rows.astype(np.int8), scores, notes, None
     overlap = model.overlap()
     scored = model.scored(batch, labelled=label is not None, overlap=overlap)
     scores = np.concatenate([part for _, part in scored])
