@@ -341,8 +341,8 @@ def penalised_l1(x_p: FloatArray, x_u: FloatArray, rng: np.random.Generator) -> 
     True
     """
     x = np.concatenate([x_p, x_u])
-    mean, scale = mean_and_scale(x)
-    x_p, x_u = (x_p - mean) / scale, (x_u - mean) / scale
+    mean, spread = mean_and_scale(x)
+    x_p, x_u = (x_p - mean) / spread, (x_u - mean) / spread
     centres = np.concatenate([x_p, x_u])[rng.permutation(x.shape[0])[:CENTRES]]
     distance_p, distance_u = _squared(x_p, centres), _squared(x_u, centres)
     scale = float(np.median(distance_u)) or 1.0  # 0 where most of U are ties
