@@ -473,13 +473,13 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         self.threshold_ = chosen.value
         return chosen
 
-    def _calibrate_on(self, scores: NDArray[np.float32], codes: Labels, what: str = "rows") -> bool:
-        """Calibrate on rows that the fit held out, if they can; return whether they could."""
+    def _calibrate_on(self, scores: NDArray[np.float32], codes: Labels, failed: str) -> bool:
+        """Calibrate on rows that the fit held out; warn with these words if they cannot."""
         try:
             self.calibration_ = threshold_choice.calibration(self, scores, codes)
         except (InputError, ParameterError) as error:
             warnings.warn(
-                f"The held-out {what} could not calibrate the probabilities: {error}",
+                f"{failed}: {error}",
                 UserWarning,
                 stacklevel=5,
             )

@@ -727,7 +727,9 @@ class ImagePU(BasePUClassifier):
         self.module_ = work.second(work.first(self.prior_), share)
         self.history_ = work.history
         self.threshold_ = self._cut(data.x, data.codes, share)
-        calibrated = self._calibrate_on(*work.held_out(self.module_), what="images")
+        held_out = work.held_out(self.module_)
+        failed = "The held-out images could not calibrate the probabilities"
+        calibrated = self._calibrate_on(held_out.scores, held_out.codes, failed)
         calibrated = calibrated and self.calibration_.slope > 0
         if calibrated and self.prior_estimate_ is not None:
             self.threshold_ = -self.calibration_.intercept / self.calibration_.slope

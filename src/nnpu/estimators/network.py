@@ -275,7 +275,11 @@ class PUClassifier(BasePUClassifier):
         if options.validation_fraction > 0:
             held_out = sample.split(options.validation_fraction, seed)[1]
             scores = predict_scores(self.module_, held_out.rows, index=held_out.index).numpy()
-            self._calibrate_on(scores, held_out.s[held_out.index].numpy())
+            self._calibrate_on(
+                scores,
+                held_out.s[held_out.index].numpy(),
+                "The held-out rows could not calibrate the probabilities",
+            )
 
     def _train(self, sample: TrainingSample, seed: int, lr: float, options: Training) -> None:
         objective = Objective(
