@@ -135,7 +135,7 @@ def _panels(tables: dict[str, list[dict[str, Any]]]) -> list[Panel]:
         Panel(
             f"Precision against {label.split(',')[0]}",
             label,
-            "half-width of the interval",
+            "half-width of the range",
             [
                 curve(tables[name], "n", "half_width", "guaranteed", "blue"),
                 curve(tables[name], "n", "simulated", "typical (simulated)", "orange", "dashed"),
