@@ -1,12 +1,7 @@
 """A review that works down a list: every answer improves the ranking, and none is lost.
 
-<<<<<<< HEAD
 The first list is the model's. After a round the rows are ranked anew by a few scores, each scaled
-to the rows that are not dealt yet:
-=======
-The first list is the model's. After a round the rows are ranked anew by three scores, each scaled
 to the rows that were not given out yet:
->>>>>>> main
 
 - the model's own score;
 - a logistic regression of known and found positives against rows answered no, with the rows that
