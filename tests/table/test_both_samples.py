@@ -128,6 +128,19 @@ def test_rows_of_a_fit_to_two_tables_have_the_scores_that_judged_them(two_tables
     assert np.isfinite(model.decision_function(other)).all()
 
 
+def test_rows_that_equal_those_of_another_list_by_chance_stay_in_the_list(tmp_path):
+    """In whole sizes and decades many customers are alike, those of two lists too."""
+    u, other = (
+        pa.table({"size": cells["size"].round(), "decade": cells["age"] // 10})
+        for cells, _ in (rows(303, 3), rows(40, 4, share=1))
+    )
+    TablePU(0.3, model="linear").fit_two(other, u).save(tmp_path / "m")
+    pa.csv.write_csv(u, tmp_path / "all.csv")
+    out = tmp_path / "p.csv"
+    main(["predict", str(tmp_path / "m"), str(tmp_path / "all.csv"), "--out", str(out)])
+    assert np.sort(pa.csv.read_csv(out)["rank"].to_numpy()).tolist() == list(range(1, 304))
+
+
 def test_nobody_is_asked_about_labelled_rows_of_two_tables(two_tables):
     labelled, u, model, _ = two_tables
     review = model.review(u)

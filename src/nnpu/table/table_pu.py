@@ -292,9 +292,10 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         self.holdout_: Evaluation | None = None
         self.fit_keys_: NDArray[np.uint64] | None = key_sample(row_keys(features[fitted]))
         self.row_keys_: NDArray[np.uint64] | None = None
-        self.labelled_keys_: NDArray[np.uint64] | None = (
-            np.sort(row_keys(features[codes == 1])) if two_tables else None
-        )
+        self.labelled_keys_: NDArray[np.uint64] | None = None
+        if two_tables:  # no later table has their labels; equal rows of tables apart are chance
+            in_both = codes == 1 if rows.taken_out[0] else np.zeros(len(codes), dtype=bool)
+            self.labelled_keys_ = np.sort(row_keys(features[in_both]))
         self.explained_ = Explained()
         unlabelled = np.flatnonzero(~rows.aside & (codes == 0))
         self.compared_ = compared_rows(self, features, unlabelled)
