@@ -6,6 +6,7 @@ import json
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit, logit
 from sklearn.datasets import load_breast_cancer
@@ -256,3 +257,23 @@ def drawn(share, seed, n=3000):
     rng = np.random.default_rng(seed)
     y = rng.random(n) < share
     return rng.normal(3.0 * y, 1), (y & (rng.random(n) < 0.5)).astype(int)
+
+
+def test_labels_in_another_order_are_refused():
+    scores, s = drawn(0.3, seed=0)
+    model = ScorePU(0.3).fit(pd.Series(scores), pd.Series(s))
+    mixed = pd.Series(s).sample(frac=1, random_state=0)
+    for method in (model.fit, model.evaluate, model.predict, model.predict_proba):
+        with pytest.raises(InputError, match="index of the table in another order"):
+            method(pd.Series(scores), mixed)
+
+
+def test_one_labelled_row_and_scores_that_32_bits_make_equal_are_refused():
+    """The first gave probabilities that are all the same, the second lost its order in part."""
+    scores, s = drawn(0.3, seed=0)
+    with pytest.raises(InputError, match="1 labelled and 2999 unlabelled rows; at least two"):
+        ScorePU(0.3).fit(scores, np.arange(3000) == 7)
+    for offset in (1e7, 1e12):
+        with pytest.raises(InputError, match="would be equal in 32 bits; subtract their mean"):
+            ScorePU(0.3).fit(scores + offset, s)
+    ScorePU(0.3).fit(scores + 10, s)

@@ -162,7 +162,7 @@ async def _body(request: Request) -> dict[str, str]:
             raise _RefusedError
     try:
         found = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # the latter of a thousand brackets
         raise _RefusedError from error
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         raise _RefusedError

@@ -155,8 +155,8 @@ def stacked(
     both = [name for name in unlabelled.columns if name in positives.columns]
     if not both:
         raise InputError(
-            f"The two tables have no column in common. {positives.source} has "
-            f"{', '.join(positives.names[:5])}; {unlabelled.source} has "
+            "The two tables have no column in common. The positives have "
+            f"{', '.join(positives.names[:5])}; the unlabelled rows have "
             f"{', '.join(unlabelled.names[:5])}."
         )
     lines = []

@@ -21,7 +21,7 @@ from nnpu.report.model_page import ASSUMPTION, model_page
 from nnpu.table.columns import find_column
 from nnpu.table.columns.numbers import as_numbers, decimal_mark
 from nnpu.table.leaks import FEWEST, leaks
-from nnpu.table.reading import as_batch, label_cells, read_labels
+from nnpu.table.reading import as_batch, check_order, label_cells, read_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,6 +35,7 @@ __all__ = ["ScorePU", "scores_in_table"]
 
 _LEAST = 1e-15  # a probability of 0 has no log-odds
 _LARGEST = 1e30  # scores are kept in 32 bits
+_MOST_LOST = 1.1  # times as many different scores before they are rounded to 32 bits
 _BY_CHANCE = 1e-3  # p-value of labelled rows that score lower
 
 
@@ -121,6 +122,7 @@ class ScorePU(BasePUClassifier):
         names : sequence of length n, optional
             What the rows are called in a report; by default by their number.
         """
+        check_order(scores, s)
         super().fit(scores, s)
         values, codes = self._scored(scores, s)
         _doubt(values.astype(np.float64), codes)
@@ -140,6 +142,7 @@ class ScorePU(BasePUClassifier):
         s : array-like of shape (n,), optional
             The PU labels, if they are known.
         """
+        check_order(scores, s)
         positive = super().predict_proba(scores)[:, 1]
         if s is not None and self.sampling == "one-sample":
             codes = self._encode(positive, s)
@@ -151,6 +154,7 @@ class ScorePU(BasePUClassifier):
         """Return the predicted class of each row; `s` as in `predict_proba`."""
         if s is None or self.sampling == "two-sample":
             return super().predict(scores)
+        check_order(scores, s)
         values, codes = self._scored(scores, s)
         above = values.astype(np.float64) > unlabelled_cut(self, self.labelled_share_)
         positive = np.select([codes == 1, codes == -1], [True, False], above)
@@ -167,6 +171,7 @@ class ScorePU(BasePUClassifier):
             The share of positives in these rows. By default that of the fit; if these rows
             contradict it, it is estimated anew and ``prior_note`` says so.
         """
+        check_order(scores, s)
         values, codes = self._scored(scores, s)
         _doubt(values.astype(np.float64), codes)
         how: dict[str, Any] = {"judged": self.holdout_, "owner": "ScorePU.evaluate"}
@@ -254,6 +259,11 @@ class ScorePU(BasePUClassifier):
             )
         if self.probabilities_in_:
             scores = logit(np.clip(scores, _LEAST, 1 - _LEAST))
+        elif np.unique(scores).size > _MOST_LOST * np.unique(scores.astype(np.float32)).size:
+            raise InputError(
+                f"ScorePU: scores from {scores.min():.10g} to {scores.max():.10g} differ too "
+                "little for their size, and would be equal in 32 bits; subtract their mean."
+            )
         return scores[:, None] if isinstance(s, str) else (scores[:, None], s)
 
     def _prior_samples(self, data: FitData, work: None) -> tuple[Any, Any, None]:
@@ -267,6 +277,12 @@ class ScorePU(BasePUClassifier):
 
     def _fit_scores(self, data: FitData, work: None) -> None:
         scores, codes = self._scores(data.x), data.codes
+        n_p, n_u = int((codes == 1).sum()), int((codes == 0).sum())
+        if min(n_p, n_u) < 2:
+            raise InputError(
+                f"ScorePU: {n_p} labelled and {n_u} unlabelled rows; at least two of each are "
+                "needed."
+            )
         self.calibration_ = threshold_choice.calibration(self, scores, codes)
         # Of least regret over the range of an estimated prior; at one half if it was given.
         self.threshold_ = threshold_choice.threshold(self, scores, codes, "regret", None, None)[0]
