@@ -20,6 +20,7 @@ SAMPLING_LINES = {  # a line of 80 columns each: it is the one thing that only t
     "one-sample": "Sampling: one-sample. If positives came from elsewhere: --sampling two-sample.",
     "two-sample": "Sampling: two-sample. If all rows are one table: --sampling one-sample.",
 }
+TWO_TABLES = "Sampling: two-sample, from two tables."
 UNTESTED = "Labels: to test whether they are random, give the share of positives (--prior)."
 CAVEAT = (
     "No true label was used. Ranges come from rows that the model was not fitted to; figures for "

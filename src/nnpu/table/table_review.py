@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
+from nnpu.data.folds import LabelledRows
 from nnpu.estimators.evaluation import unlabelled_cut
 from nnpu.estimators.out_of_fold import out_of_fold
 from nnpu.files import write_text
@@ -508,7 +509,10 @@ def _teaching_features(model: TablePU, batch: Batch, scores: Any, unknown: Any) 
         return raw
     if sparse.issparse(raw):
         return normalize(raw)
-    columns = np.asarray(model.columns_.transform(batch), dtype=np.float64)
+    dense = model.columns_.transform(batch)
+    if sparse.issparse(dense):  # a text is one column in the raw view, and thousands here
+        return dense
+    columns = np.asarray(dense, dtype=np.float64)
     return columns * column_weights(columns[unknown], scores[unknown])
 
 
@@ -781,6 +785,10 @@ def _scored(
     if label is not None:
         cells, word = label_cells(batch, label), model._known_label()
         codes = read_label_cells(cells, label, batch.source, word).codes
+    if label is None and model.labelled_keys_ is not None and model.row_keys_ is not None:
+        rows = LabelledRows(model.labelled_keys_)  # no table of a fit to two has the labels
+        scores = np.concatenate([part for _, part in model.scored(batch, overlap=rows)])
+        return batch, rows.rows.astype(np.int8), scores, notes, None
     overlap = model.overlap()
     scored = model.scored(batch, labelled=label is not None, overlap=overlap)
     scores = np.concatenate([part for _, part in scored])
