@@ -55,6 +55,9 @@ def test_probabilities_and_their_log_odds_give_the_same():
         one.predict_proba(scores), other.predict_proba(expit(scores)), atol=1e-5
     )
     assert 0 < other.cut_ < 1
+    said = f"this page shows their log-odds: {other.unlabelled_cut_:.3g} is"
+    assert said in str(other.report())
+    assert "log-odds" not in str(one.report())
 
 
 def test_a_column_is_as_good_as_a_vector():

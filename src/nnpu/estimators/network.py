@@ -24,7 +24,6 @@ with needing("torch", extra="torch", owner="PUClassifier"):
     from torch.nn.parameter import is_lazy
 
 from nnpu.data.rows import SparseBatch, as_rows
-from nnpu.estimators import threshold_choice
 from nnpu.estimators.base import BasePUClassifier, FitData
 from nnpu.losses import get_loss
 from nnpu.models import TabularNet
@@ -274,7 +273,13 @@ class PUClassifier(BasePUClassifier):
         if first:
             warnings.warn(collapse_message(first, fault), UserWarning, stacklevel=4)
         if options.validation_fraction > 0:
-            self._calibrate_on(sample.split(options.validation_fraction, seed)[1])
+            held_out = sample.split(options.validation_fraction, seed)[1]
+            scores = predict_scores(self.module_, held_out.rows, index=held_out.index).numpy()
+            self._calibrate_on(
+                scores,
+                held_out.s[held_out.index].numpy(),
+                "The held-out rows could not calibrate the probabilities",
+            )
 
     def _train(self, sample: TrainingSample, seed: int, lr: float, options: Training) -> None:
         objective = Objective(
@@ -328,19 +333,6 @@ class PUClassifier(BasePUClassifier):
             return ""
         some = (group[:: max(1, len(group) // _ENOUGH)] for group in sample.groups[:2])
         return collapse(*(predict_scores(self.module_, sample.rows, index=i).numpy() for i in some))
-
-    def _calibrate_on(self, held_out: TrainingSample) -> None:
-        """Calibrate on the rows that the training set aside, if they can."""
-        scores = predict_scores(self.module_, held_out.rows, index=held_out.index).numpy()
-        codes = held_out.s[held_out.index].numpy()
-        try:
-            self.calibration_ = threshold_choice.calibration(self, scores, codes)
-        except (InputError, ParameterError) as error:
-            warnings.warn(
-                f"The held-out rows could not calibrate the probabilities: {error}",
-                UserWarning,
-                stacklevel=5,
-            )
 
     def _watching(self, X: Any, s: Labels) -> Self:
         """Measure the risk on rows that it is not fitted to, after every epoch."""

@@ -193,6 +193,12 @@ class ScorePU(BasePUClassifier):
             "The scores come from another model; the probabilities and the cut were fitted to "
             "them here."
         )
+        if self.probabilities_in_:
+            own = unlabelled_cut(self, self.labelled_share_)
+            learned += (
+                " The given scores lie between 0 and 1; this page shows their log-odds: "
+                f"{self.unlabelled_cut_:.3g} is {own:.3g} here."
+            )
         lead = "What the scores say about the unlabelled rows, and how far to trust them."
         found = found or self.holdout_
         return model_page(

@@ -352,7 +352,7 @@ def fit_columns(
         columns.append(Dropped(name, reason) if reason else Matrix.fit(name, matrix))
     texts = [column.kind == "text" for column in columns if column.width]
     if any(texts) and (all(texts) or (words and not batch.matrices)):
-        columns = _as_words(columns, batch, rows)
+        columns = _as_words(_with_names(columns, batch, rows) if words else columns, batch, rows)
     plan = ColumnPlan(tuple(columns))
     if plan.width == 0:
         kinds = "; ".join(f"{column.name}: {column.description()}" for column in columns[:5])
@@ -360,6 +360,20 @@ def fit_columns(
             f"{batch.source} has no column to learn from{f' ({kinds})' if kinds else ''}."
         )
     return plan
+
+
+def _with_names(columns: list[Any], batch: Batch, rows: NDArray[np.intp]) -> list[Column]:
+    """Return the columns, those with short texts that repeat as categories beside a text."""
+    from nnpu.table.columns.categories import Category
+    from nnpu.table.columns.text import are_names
+
+    cells = {c.name: batch.columns[c.name].take(rows) for c in columns if c.kind == "text"}
+    names = [name for name, part in cells.items() if are_names(part)]
+    if len(names) == len(cells):
+        return columns
+    found = {name: Category.fit(name, cells[name]) for name in names}
+    found = {name: column for name, column in found.items() if column.width}
+    return [found.get(column.name, column) for column in columns]
 
 
 def _as_words(columns: list[Any], batch: Batch, rows: NDArray[np.intp]) -> list[Column]:

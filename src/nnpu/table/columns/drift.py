@@ -304,7 +304,7 @@ class UsualScores:
         usual = float(np.clip(share, *self.flagged))
         noise = np.sqrt(max(usual * (1 - usual), 0.25 / self.rows) * (1 / rows + 1 / self.rows))
         if away >= _OTHER_SHARE and away > _SURELY * noise:
-            ends = dict.fromkeys(f"{end:.0%}".removesuffix("%") for end in self.flagged)
+            ends = dict.fromkeys(f"{100 * end:.0f}" for end in self.flagged)
             said.append(
                 f"{percent(flagged, rows)} of the rows are flagged, "
                 f"{' to '.join(ends)} % in training"
