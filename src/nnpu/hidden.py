@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
 from nnpu.parameters import InputError, check_count, check_label_bias
-from nnpu.ranges import Z90, Estimate, weighted_share
+from nnpu.ranges import ENDS, Z90, Estimate, weighted_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -310,7 +310,7 @@ class Hidden(HiddenPositives):
         positives cannot be as given or estimated. Else empty.
     """
 
-    at_random: HiddenPositives = field(default=None, repr=False)  # type: ignore[assignment]
+    at_random: HiddenPositives = field(repr=False)
     contradicted: str = ""
 
     @property
@@ -414,7 +414,7 @@ class AuditedHidden(Hidden):
         The answers.
     """
 
-    answers: Answers = field(default=None, repr=False)  # type: ignore[assignment]
+    answers: Answers = field(repr=False, kw_only=True)
     _rank: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
 
     @property
@@ -445,7 +445,7 @@ class AuditedHidden(Hidden):
             if p.size and n.size:
                 above = (rank[p][:, None] < rank[n]) + 0.5 * (rank[p][:, None] == rank[n])
                 found.append(float(w[p] @ above @ w[n] / (w[p].sum() * w[n].sum())))
-        return Estimate(found[0], *(float(np.quantile(found[1:], end)) for end in (0.05, 0.95)))
+        return Estimate(found[0], *(float(np.quantile(found[1:], end)) for end in ENDS))
 
     def top(self, n: int) -> Estimate:
         """Return the share of positives among the `n` unlabelled rows that rank highest.

@@ -701,10 +701,10 @@ def test_a_cut_that_flags_nothing_says_so_and_what_to_do(files, model, capsys):
     rows = predicted(files, "--at", "precision=99%")
     said = " ".join(capsys.readouterr().err.split())
     assert sum(row["prediction"] == "1" for row in rows if row["rank"]) == 0
-    best = max((model.holdout_.top(n).value, n) for n in range(1, 200))
-    assert "No list is expected to be 99% positive. The best one, the first" in said
-    assert f"is {best[0]:.0%} (" in said
-    assert "work down the list (--top 100), or choose a lower cut" in said
+    best = max((model.holdout_.top(n).value, n) for n in range(10, 200))
+    assert "No list is expected to be 99 % positive. The best one, the first" in said
+    assert f"is {100 * best[0]:.0f} % (" in said
+    assert "go by the list (--top 100), or choose a lower cut" in said
     predicted(files, "--threshold", "0.9999")
     said = " ".join(capsys.readouterr().err.split())
     assert "No unlabelled row is above the cut. Nothing is predicted positive" in said
@@ -1011,3 +1011,14 @@ def test_no_warning_is_left_over(table):
         model = TablePU(0.35, model="linear").fit(table, "known")
         model.predict_proba(table)
         model.evaluate(table, "known")
+
+
+def test_a_single_row_is_no_list_of_a_precision():
+    """The best guess for one row is 0 or 1; it passed for a list that is all positive."""
+    rng = np.random.default_rng(2)
+    y = rng.random(800) < 0.3
+    table = pd.DataFrame({f"x{i}": rng.normal(1.2 * y, 1) for i in range(3)})
+    model = TablePU(0.3, model="linear").fit(table, (y & (rng.random(800) < 0.4)).astype(int))
+    assert model.holdout_.top(1).value == 1
+    cut = predictions.cut_at(model, "precision=0.99")
+    assert "No list is expected to be 99% positive" in cut.why_none

@@ -64,7 +64,7 @@ def test_members_of_words_take_the_words_and_the_others_the_numbers(model):
     names = model.get_feature_names_out()
     assert names[:2].tolist() == ["hour", "town"]
     assert names[2].startswith("text (")
-    scorers = dict(zip(clf._names, clf.scorers_, strict=True))
+    scorers = dict(zip(clf._mixture.names, clf.scorers_, strict=True))
     assert len(scorers["taught"].weights) == len(names) - 2
     assert clf.design_.numeric.tolist() == [0]
 

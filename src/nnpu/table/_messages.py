@@ -81,13 +81,13 @@ def table_lines(
     known = f" and {negatives:,} known to be negative" if negatives else ""
     judge = f"none is set aside: {why_none}."
     if in_folds:
-        judge = "all of them judge the model, in folds."
+        judge = ""
     elif aside.any():
         judge = f"{int(aside.sum()):,} are set aside to judge the model."
     lines = [f"Read as: {read_as}."] if read_as else []
     word = "" if positive is None else f" {positive!r}"
     labelled = f"{int((s == 1).sum()):,} are labelled{word}{known}"
-    lines.append(f"Rows: {len(s):,}, of which {labelled}; {judge}")
+    lines.append(f"Rows: {len(s):,}, of which {labelled}{f'; {judge}' if judge else '.'}")
     return [*lines, *column_lines(plan, all_columns=all_columns)]
 
 

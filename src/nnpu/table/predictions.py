@@ -54,6 +54,9 @@ __all__ = [
 #: Rows up to which a file of predictions has a rank: they wait in memory for it.
 MOST_RANKED = 1_000_000
 
+_SHORTEST = (
+    10  # of fewer rows the best guess is all or nothing: it is how many happen to be positive
+)
 _EVERY = 60.0  # seconds between two lines about a long run
 
 
@@ -152,8 +155,8 @@ def write_predictions(
     if made.free and not made.flagged:
         why = cut.why_none if cut is not None else ""
         warnings.warn(
-            f"{why or 'No unlabelled row is above the cut.'} Nothing is predicted positive: work "
-            "down the list (--top 100), or choose a lower cut (--at prior, --at recall=0.8).",
+            f"{why or 'No unlabelled row is above the cut.'} Nothing is predicted positive: go by "
+            "the list (--top 100), or choose a lower cut (--at prior, --at recall=0.8).",
             UserWarning,
             stacklevel=2,
         )
@@ -222,13 +225,15 @@ def cut_at(model: TablePU, wanted: str) -> Cut:
     sizes = np.unique(np.geomspace(1, len(scores), 200).astype(int))
     share = _number(wanted, text, 1.0)
     if name == "precision":
-        tops = {int(n): hidden.top(int(n)) for n in sizes}
+        least = min(_SHORTEST, len(scores))
+        tops = {int(n): hidden.top(int(n)) for n in sizes if n >= least}
         n = max((n for n, top in tops.items() if top.value >= share), default=0)
         if not n:
             best, top = max(tops.items(), key=lambda each: (each[1].value, each[0]))
             why = (
-                f"No list is expected to be {share:.0%} positive. The best one, the first "
-                f"{how_many(best, 'row')}, is {top.value:.0%} ({top.low:.0%} to {top.high:.0%})."
+                f"No list is expected to be {100 * share:.0f} % positive. The best one, the first "
+                f"{how_many(best, 'row')}, is {100 * top.value:.0f} % ({100 * top.low:.0f} % to "
+                f"{100 * top.high:.0f} %)."
             )
             return Cut(_below(scores, 0), _below(scores, 0), why)
     else:

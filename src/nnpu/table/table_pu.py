@@ -332,7 +332,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         for rows, name in ((p, "positives"), (u, "unlabelled")):
             if rows.n_rows < 2:
                 raise InputError(f"TablePU.fit_two: {name} has fewer than two rows.")
-        batch, lines = stacked(u, p)
+        batch, lines = stacked(u, p, self.drop)
         for line in lines:
             warnings.warn(f"Columns {line}.", UserWarning, stacklevel=2)
         return self._fit(batch, np.repeat([0, 1], [u.n_rows, p.n_rows]), two_tables=True)
@@ -941,8 +941,8 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             return
         if overlap.matters:
             warnings.warn(
-                f"About {overlap.of_rows:.0%} of these rows are rows of the fit, which the model "
-                "has seen: the figures may flatter it. Use rows that it has not seen.",
+                f"About {100 * overlap.of_rows:.0f} % of these rows are rows of the fit, which the "
+                "model has seen: the figures may flatter it. Use rows that it has not seen.",
                 UserWarning,
                 stacklevel=3,
             )

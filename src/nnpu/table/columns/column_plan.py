@@ -12,6 +12,7 @@ import importlib
 import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias
+from unicodedata import normalize
 
 import numpy as np
 from scipy import sparse
@@ -406,6 +407,9 @@ def find_column(name: str, names: Iterable[str], source: str) -> str:
     lower = {other.lower(): other for other in listed}
     near = difflib.get_close_matches(name.lower(), lower, n=1)
     hint = f" Did you mean {lower[near[0]]!r}?" if near else ""
+    same = [other for other in listed if normalize("NFC", other) == normalize("NFC", name)]
+    if same:
+        hint = f" It has {same[0]!r}, which looks the same in other characters: rename it."
     shown = ", ".join(listed[:10]) + (", ..." if len(listed) > 10 else "")
     raise InputError(f"{source} has no column {name!r}.{hint} It has: {shown}.")
 
@@ -609,7 +613,7 @@ _HOMES = {  # imported only if a column is of that kind
     "number": ("numbers", "Number"),
     "text": ("text", "Text"),
 }
-_NUMBERS = ("rows", "missing", "low", "high", "median", "unseen", "unreadable")
+_NUMBERS = ("rows", "missing", "low", "high", "median", "unseen", "unreadable", "midnight")
 _LISTS = ("edges", "shares")
 
 
@@ -655,7 +659,7 @@ def _check_seen(seen: Any) -> None:
     """Raise ValueError unless `seen` is what `TrainingRows` notes, or None."""
     if seen is None:
         return
-    if not isinstance(seen, dict) or not set(seen) <= {*_NUMBERS, *_LISTS}:
+    if not isinstance(seen, dict) or not set(seen) <= {*_NUMBERS, *_LISTS, "zoned"}:
         raise ValueError("the summary of a column cannot be understood")
     lists = [seen.get(name, []) for name in _LISTS]
     if not all(isinstance(each, list) for each in lists):
