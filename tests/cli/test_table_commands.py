@@ -140,8 +140,8 @@ def test_rows_are_scored_alike_whatever_block_they_are_in(tmp_path, model, peopl
 def test_predictions_do_not_exist_until_they_are_complete(tmp_path, model, people, monkeypatch):
     real, out = nnpu.TablePU.scored, tmp_path / "out" / "p.csv"
 
-    def interrupted(*arguments):
-        for batch in real(*arguments):
+    def interrupted(*arguments, **options):
+        for batch in real(*arguments, **options):
             assert not out.exists()
             yield batch
             yield batch
