@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nnpu.data.streams import Batch
     from nnpu.review import KnownRows
     from nnpu.table.columns import ColumnPlan
-    from nnpu.table.on_dask import SampleOfTable
+    from nnpu.table.partitions import SampleOfTable
 
 __all__ = [
     "MODELS",

@@ -44,12 +44,12 @@ from nnpu.table.holdout import (
     unseen_scores,
 )
 from nnpu.table.leaks import leaking_columns
-from nnpu.table.on_dask import fit_to_partitions, is_on_dask
 from nnpu.table.reading import (
     as_batch,
     check_order,
     check_parameters,
     is_mixed,
+    is_on_dask,
     is_path,
     label_cells,
     labelled_by,
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from nnpu.review import KnownRows, ListReview
     from nnpu.table.columns import ColumnPlan
     from nnpu.table.fit_rows import FitRows
-    from nnpu.table.on_dask import SampleOfTable
+    from nnpu.table.partitions import SampleOfTable
     from nnpu.table.table_explain import Examples
     from nnpu.table.table_prior import TablePrior
 
@@ -265,6 +265,8 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
                     "The answers of a review go by row numbers: fit the table in memory, or make "
                     "them labels (1 and -1) of the table on Dask."
                 )
+            from nnpu.table.partitions import fit_to_partitions  # here: most tables are in memory
+
             sample = fit_to_partitions(self, table, s)
             self.columns_ = sample.plan
             return self._fit_rows(sample.rows, sample=sample)

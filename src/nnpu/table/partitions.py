@@ -13,6 +13,8 @@ partitions nor on their order, and equal rows have the same.
 from __future__ import annotations
 
 import glob
+import logging
+import shutil
 import warnings
 from collections import Counter
 from contextlib import contextmanager, suppress
@@ -33,7 +35,8 @@ from nnpu.estimators.ensemble import EnsemblePU
 from nnpu.estimators.ensemble.task import LargerTable
 from nnpu.estimators.forest import Forest
 from nnpu.estimators.on_dask import KLObjective, find_client, gathered, train
-from nnpu.extras import need
+from nnpu.extras import need, need_lightgbm
+from nnpu.files import temporary_beside
 from nnpu.parameters import InputError, ParameterError, shown
 from nnpu.table._messages import SAMPLING_LINES, start_clock
 from nnpu.table.columns import TableSummary, TrainingSummary, find_column, finished_plan
@@ -43,6 +46,7 @@ from nnpu.table.columns.repeated_ids import RepeatedId, repeats_like_an_id, with
 from nnpu.table.columns.summaries import text_hashes
 from nnpu.table.fit_rows import LEAST_LABELLED, FitRows, group_numbers
 from nnpu.table.leaks import is_filled, one_sided
+from nnpu.table.predictions import write_part
 from nnpu.table.reading import as_batch, check_labels, check_parameters
 from nnpu.terminal import how_many, status
 
@@ -53,6 +57,7 @@ if TYPE_CHECKING:
 
     from nnpu.table.columns import ColumnPlan
     from nnpu.table.columns.column_kinds import Treatment
+    from nnpu.table.predictions import PartWritten, Written
     from nnpu.table.table_pu import TablePU
 
 __all__ = [
@@ -60,8 +65,8 @@ __all__ = [
     "SampleOfTable",
     "cluster",
     "fit_to_partitions",
-    "is_on_dask",
     "partitions_of_files",
+    "write_to_folder",
 ]
 
 _SAMPLE = 200_000  # rows that come to the client,
@@ -93,10 +98,11 @@ class Partitions:
 
 
 class FilePart(NamedTuple):
-    """Some row groups of a Parquet file, or another file whole."""
+    """Some row groups of a Parquet file, or another file whole, whose rows are not counted yet."""
 
     path: str
     groups: tuple[int, ...] | None = None
+    rows: int = 0
 
     def read(self, **how: Any) -> Batch:
         """Return its rows."""
@@ -107,11 +113,6 @@ class FilePart(NamedTuple):
         with open_parquet(Path(self.path)) as file:
             found = as_batch(file.read_row_groups(list(self.groups)), decimal=how.get("decimal"))
         return replace(found, source=self.path)
-
-
-def is_on_dask(table: Any) -> bool:
-    """Return whether a table is one of Dask's, or in partitions already."""
-    return isinstance(table, Partitions) or type(table).__module__.startswith("dask.")
 
 
 def partitions_of_files(data: Path, **how: Any) -> Partitions:
@@ -151,11 +152,11 @@ def _file_parts(file: Path) -> Iterator[FilePart]:
     rows = 0
     for number, size in enumerate(sizes):
         if groups and rows + size > _PART:
-            yield FilePart(path, tuple(groups))
+            yield FilePart(path, tuple(groups), rows)
             groups, rows = [], 0
         groups.append(number)
         rows += size
-    yield FilePart(path, tuple(groups))
+    yield FilePart(path, tuple(groups), rows)
 
 
 def _file_names(part: FilePart, how: Mapping[str, Any]) -> list[str]:
@@ -191,23 +192,34 @@ def cluster(address: str) -> Iterator[Any]:
         Such as ``tcp://scheduler:8786``; ``local`` starts a worker for each processor.
     """
     distributed = need("distributed", extra="dask", owner="nnpu --dask")
-    logging = {"silence_logs": "ERROR"}
     made = None
     try:
         if address == "local":
-            made = distributed.LocalCluster(threads_per_worker=1, dashboard_address=None, **logging)
+            how: dict[str, Any] = {"dashboard_address": None, "silence_logs": logging.ERROR}
+            made = distributed.LocalCluster(threads_per_worker=1, **how)
         client = distributed.Client(made or address, timeout=30)
     except (OSError, ValueError) as error:
         if made is not None:
             made.close()
         raise InputError(f"There is no scheduler at {address!r} ({error}).") from error
     try:
+        _quiet()
+        if made is not None:
+            client.run(_quiet)
         yield client
     finally:
         with suppress(Exception):  # whose scheduler may have gone away
             client.close()
         if made is not None:
             made.close()
+
+
+def _quiet() -> None:
+    """Keep LightGBM's lines about ports out of what a command prints."""
+    logger = logging.getLogger("nnpu.lightgbm")
+    logger.setLevel(logging.ERROR)
+    with suppress(ImportError):  # which scoring does without
+        need_lightgbm("nnpu --dask").register_logger(logger)
 
 
 # What is done with a partition, by the worker that reads it.
@@ -219,7 +231,7 @@ class _Reader:
 
     names: list[str]
     how: dict[str, Any]
-    label: str
+    label: str | None = None
 
     def __call__(self, part: Any, number: int) -> Batch:
         if isinstance(part, FilePart):
@@ -241,6 +253,7 @@ class _Reader:
         """Return the distinct labels of a batch, and each row's place among them; −1 for none."""
         import pyarrow as pa
 
+        assert self.label is not None
         cells = batch.columns[self.label]
         if not is_plain(cells.type):
             raise InputError(f"{batch.source}: the label column {self.label!r} holds {cells.type}.")
@@ -611,6 +624,67 @@ def fit_to_partitions(job: TablePU, table: Any, s: Any) -> SampleOfTable:
     return _sample(job, walk, seen, treatments, excluded, groups)
 
 
+def write_to_folder(
+    model: TablePU, table: Partitions, out: Path, *, verbose: int = 0, **how: Any
+) -> Written:
+    """Score a table by partitions and write a folder of Parquet files, one for each.
+
+    The workers write them, so they must see the folder under the same name. It appears when all are
+    written.
+
+    Parameters
+    ----------
+    model : TablePU
+        Fitted.
+    table : Partitions
+        The rows.
+    out : Path
+        The folder: new, or empty.
+    verbose : int, default=0
+        1 shows the progress.
+    **how
+        As in `nnpu.table.predictions.write_part`.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out} is there already; with --dask, --out is a new or empty folder.")
+    walk = _Walk(find_client(), table, _Reader(table.names, table.how), verbose)
+    rows = [part.rows if isinstance(part, FilePart) else 0 for part in table.parts]
+    if model.columns_.id_name not in table.names and not all(rows):
+        rows = walk.gathered("Counting", walk.lazy(_count, walk.reader))
+    firsts = [0, *np.cumsum(rows).tolist()]
+    partial = temporary_beside(out)
+    partial.mkdir(parents=True)
+    try:
+        lazy = walk.lazy(_write, walk.reader, model, firsts, str(partial.absolute()), how)
+        written: PartWritten = walk.gathered("Scoring", [walk.merged(lazy)])[0]
+        if written.rows == 0:
+            raise InputError("The table has no rows.")
+        written.faults.check()
+        if out.exists():
+            out.rmdir()
+        partial.rename(out)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return written.concluded(how.get("cut"))
+
+
+def _count(part: Any, number: int, reader: _Reader) -> int:
+    return reader(part, number).n_rows
+
+
+def _write(
+    part: Any,
+    number: int,
+    reader: _Reader,
+    model: TablePU,
+    firsts: list[int],
+    folder: str,
+    how: dict[str, Any],
+) -> PartWritten:
+    batch = replace(reader(part, number), first=firsts[number])
+    return write_part(model, batch, Path(folder) / f"part-{number:05}.parquet", **how)
+
+
 def _check_job(job: TablePU, s: Any) -> None:
     """Refuse what is not done on Dask."""
     if not isinstance(s, str):
@@ -680,14 +754,11 @@ def _excluded(
     counts = _by_code(seen.labels, code)
     names = seen.table.columns
     exempt = {job.label_, job.id, job.groups, *job.drop, *job.keep}
-    filled = {
-        name: tuple(
-            sum(seen.filled[value, name] for value in code if code[value] == side)
-            for side in (1, 0)
-        )
-        for name in names
-        if name not in exempt
-    }
+
+    def count(name: str, side: int) -> int:
+        return sum(seen.filled[value, name] for value in code if code[value] == side)
+
+    filled = {name: (count(name, 1), count(name, 0)) for name in names if name not in exempt}
     unused: dict[str, str] = {}
     for name, how in one_sided(filled, counts[1], counts[0]).items():
         unused[name] = f"{how}; --keep {name} uses it"
