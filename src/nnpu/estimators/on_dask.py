@@ -346,7 +346,7 @@ def _free_networks(client: Any, patience: float) -> None:
     distributed = need("distributed", extra="dask", owner="BoostedPU")
     futures = [
         client.submit(_free_network, workers=[worker], pure=False)
-        for worker, threads in client.nthreads().items()
+        for worker, threads in _threads(client).items()
         for _ in range(threads)
     ]
     with suppress(TimeoutError, distributed.TimeoutError):  # a worker may just be lost
@@ -363,7 +363,7 @@ def _free_network() -> None:
 
 def _watched(client: Any, fit: Callable[[], Any], patience: float) -> Any:
     """Train in a thread and watch the workers: LightGBM would wait forever for a lost one."""
-    before, workers = set(client.futures), set(client.nthreads())
+    before, workers = set(client.futures), set(_threads(client))
     result: list[Any] = []
 
     def run() -> None:
@@ -379,7 +379,7 @@ def _watched(client: Any, fit: Callable[[], Any], patience: float) -> Any:
     try:
         while thread.is_alive() and time.monotonic() - seen < patience:
             thread.join(0.2)
-            now = set(client.nthreads())
+            now = set(_threads(client))
             lost |= workers - now
             if lost:
                 _cancel(client, before, _PINNED)
@@ -388,9 +388,10 @@ def _watched(client: Any, fit: Callable[[], Any], patience: float) -> Any:
         if result and not isinstance(result[0], BaseException):
             return result[0]
         time.sleep(1.0)  # a failure may be known before the loss that caused it
-        lost |= workers - set(client.nthreads())
+        lost |= workers - set(_threads(client))
     finally:
-        _cancel(client, before, ("",))
+        with suppress(Exception):  # of a client that lost its scheduler
+            _cancel(client, before, ("",))
     if lost or thread.is_alive():
         raise LostWorkerError(
             f"{len(lost)} of {len(workers)} workers were lost during the training; start them "
@@ -404,6 +405,16 @@ def _cancel(client: Any, before: set[Any], names: tuple[str, ...]) -> None:
     distributed = need("distributed", extra="dask", owner="BoostedPU")
     ours = [key for key in list(client.futures) if key not in before and str(key).startswith(names)]
     client.cancel([distributed.Future(key, client) for key in ours], force=True)
+
+
+def _threads(client: Any) -> dict[str, int]:
+    """Return the threads of each worker; one line if the scheduler went away."""
+    try:
+        if client.status in ("closing", "closed"):
+            raise OSError(client.status)
+        return dict(client.nthreads())
+    except (OSError, TimeoutError) as error:
+        raise LostWorkerError(_NO_SCHEDULER) from error
 
 
 def find_client() -> Any:
@@ -441,7 +452,9 @@ def gathered(
         Takes, every second, how many are done.
     """
     distributed = need("distributed", extra="dask", owner="nnpu on Dask")
-    futures = client.compute(lazy)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)  # a model, once
+        futures = client.compute(lazy)
     seen = time.monotonic()
     try:
         while True:
@@ -449,11 +462,9 @@ def gathered(
                 distributed.wait(futures, timeout=1)
                 return list(client.gather(futures))
             except (TimeoutError, distributed.TimeoutError):
-                if client.status not in ("running", "connecting"):
-                    raise LostWorkerError(_NO_SCHEDULER) from None
                 if tell is not None:
                     tell(sum(one.status == "finished" for one in futures))
-                if client.status == "running" and client.nthreads():
+                if _threads(client):
                     seen = time.monotonic()
                 elif time.monotonic() - seen > patience:
                     raise LostWorkerError("No worker is left; start some and try again.") from None
