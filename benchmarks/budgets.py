@@ -8,6 +8,7 @@
     python benchmarks/budgets.py wide                     # 300 rows x 20,000 columns
     python benchmarks/budgets.py dask --rows 10000000     # two workers, from Parquet
     python benchmarks/budgets.py dask_table --rows 200000 # TablePU on two workers, and in memory
+    python benchmarks/budgets.py dask_twice --rows 100000 # two equal fits there: scores and ranks
 
 A table is drawn (12 numbers, 5 of which tell the classes apart, 4 categories, 2 dates, 2 yes/no
 columns; 2 % of the cells missing; 30 % positives, 40 % of them labelled) in a temporary folder. The
@@ -240,6 +241,37 @@ def run_dask_table(folder, n):
     if n <= 1_000_000:
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             pool.submit(fit_whole, folder).result()
+
+
+def run_dask_twice(folder, n):
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        pool.submit(write_parts, folder, n).result()
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        pool.submit(fit_twice, folder).result()
+
+
+def fit_twice(folder):
+    from distributed import Client, LocalCluster
+    from scipy.stats import spearmanr
+
+    from nnpu import TablePU
+    from nnpu.table.partitions import partitions_of_files
+
+    found = []
+    rows = table(50_000, seed=10**9).drop_columns("s")
+    for _ in range(2):
+        with LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
+            with Client(cluster):
+                model = TablePU().fit(partitions_of_files(folder), "s")
+            found.append((model.prior_, model.decision_function(rows)))
+    (first, a), (second, b) = found
+    tops = [set(np.argsort(-scores)[:500].tolist()) for scores in (a, b)]
+    print(f"shares {first:.4f} and {second:.4f}")
+    print(
+        f"scores differ by {np.abs(a - b).mean():.4f} on average, {np.abs(a - b).max():.3f} at most"
+    )
+    same = len(tops[0] & tops[1])
+    print(f"rank correlation {spearmanr(a, b)[0]:.5f}, {same} of the 500 first rows in both")
 
 
 def write_parts(folder, n):

@@ -21,7 +21,7 @@ from nnpu.cli import cli
 from nnpu.estimators import on_dask as training
 from nnpu.estimators.ensemble.members import BOOSTED
 from nnpu.parameters import InputError, ParameterError
-from nnpu.table.partitions import fit_to_partitions
+from nnpu.table.partitions import fit_to_partitions, partitions_of_files
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
@@ -124,6 +124,20 @@ def test_plan_and_sample_do_not_depend_on_the_partitions(client):
     for one, other in zip(*ids, strict=True):
         assert np.array_equal(one, other)
     assert whole.counts == parts.counts == (int(table["known"].sum()), N - table["known"].sum(), 0)
+
+
+def test_files_of_a_pattern_are_partitions(client, tmp_path):
+    table, _ = draw()
+    table[:0].to_csv(tmp_path / "0.csv", index=False)  # a header and no row
+    for number in (1, 2):
+        table[number - 1 :: 2].to_csv(tmp_path / f"{number}.csv", index=False)
+    found = looked(partitions_of_files(tmp_path / "*.csv"))
+    whole = looked(dd.from_pandas(table, npartitions=1))
+    assert found.counts == whole.counts
+    kinds = [[(c.name, c.kind) for c in one.plan.columns] for one in (found, whole)]
+    assert kinds[0] == kinds[1]
+    with pytest.raises(InputError, match="has no files to read"):
+        partitions_of_files(tmp_path / "*.parquet")
 
 
 def test_rows_of_one_id_or_group_stay_together(client):

@@ -17,9 +17,9 @@ import logging
 import shutil
 import warnings
 from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,7 +29,7 @@ from scipy import sparse
 
 from nnpu.data.cells import as_text, distinct, is_plain, is_string, is_temporal
 from nnpu.data.folds import key_sample, key_shares, mixed, row_keys
-from nnpu.data.streams import Batch, Faults, is_text, read_rows
+from nnpu.data.streams import Batch, Faults, is_text, stream_rows
 from nnpu.estimators.base import BasePUClassifier
 from nnpu.estimators.ensemble import EnsemblePU
 from nnpu.estimators.ensemble.task import LargerTable
@@ -46,7 +46,7 @@ from nnpu.table.columns.repeated_ids import RepeatedId, repeats_like_an_id, with
 from nnpu.table.columns.summaries import text_hashes
 from nnpu.table.fit_rows import LEAST_LABELLED, FitRows, group_numbers
 from nnpu.table.leaks import is_filled, one_sided
-from nnpu.table.predictions import write_part
+from nnpu.table.predictions import PartWritten, write_part
 from nnpu.table.reading import as_batch, check_labels, check_parameters
 from nnpu.terminal import how_many, status
 
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     from nnpu.table.columns import ColumnPlan
     from nnpu.table.columns.column_kinds import Treatment
-    from nnpu.table.predictions import PartWritten, Written
+    from nnpu.table.predictions import Written
     from nnpu.table.table_pu import TablePU
 
 __all__ = [
@@ -104,15 +104,28 @@ class FilePart(NamedTuple):
     groups: tuple[int, ...] | None = None
     rows: int = 0
 
-    def read(self, **how: Any) -> Batch:
-        """Return its rows."""
+    def read(self, **how: Any) -> Batch | None:
+        """Return its rows; None for a text of nothing but a header."""
         if self.groups is None:
-            return read_rows(self.path, **how)
+            batches = list(stream_rows(self.path, **how))
+            return replace(reduce(Batch.joined, batches), faults=None) if batches else None
         from nnpu.data.disk_rows import open_parquet
 
         with open_parquet(Path(self.path)) as file:
-            found = as_batch(file.read_row_groups(list(self.groups)), decimal=how.get("decimal"))
-        return replace(found, source=self.path)
+            rows = file.read_row_groups(list(self.groups))
+            rows.validate(full=True)  # the reader trusts the file: text may be no UTF-8
+        return replace(as_batch(rows, decimal=how.get("decimal")), source=self.path)
+
+    def names(self, **how: Any) -> list[str] | None:
+        """Return its columns; None if only rows would tell."""
+        if self.groups is None:
+            with closing(stream_rows(self.path, **how)) as batches:  # type: ignore[type-var]
+                first = next(batches, None)
+            return None if first is None else first.names
+        from nnpu.data.disk_rows import open_parquet
+
+        with open_parquet(Path(self.path)) as file:
+            return list(file.schema_arrow.names)
 
 
 def partitions_of_files(data: Path, **how: Any) -> Partitions:
@@ -135,8 +148,10 @@ def partitions_of_files(data: Path, **how: Any) -> Partitions:
             f"{data} has no files to read; name a folder of Parquet files, or a pattern."
         )
     parts = [part for file in files for part in _file_parts(file)]
-    first = next((part for part in parts if part.groups is not None), parts[0])
-    return Partitions(parts, _file_names(first, how), how)
+    names = next((found for part in parts if (found := part.names(**how)) is not None), None)
+    if names is None:
+        raise InputError(f"{data} has no rows.")
+    return Partitions(parts, names, how)
 
 
 def _file_parts(file: Path) -> Iterator[FilePart]:
@@ -157,15 +172,6 @@ def _file_parts(file: Path) -> Iterator[FilePart]:
         groups.append(number)
         rows += size
     yield FilePart(path, tuple(groups), rows)
-
-
-def _file_names(part: FilePart, how: Mapping[str, Any]) -> list[str]:
-    if part.groups is None:
-        return part.read(**how).names
-    from nnpu.data.disk_rows import open_parquet
-
-    with open_parquet(Path(part.path)) as file:
-        return list(file.schema_arrow.names)
 
 
 def _partitions(job: TablePU, table: Any) -> Partitions:
@@ -235,7 +241,8 @@ class _Reader:
 
     def __call__(self, part: Any, number: int) -> Batch:
         if isinstance(part, FilePart):
-            batch = part.read(**self.how)
+            found = part.read(**self.how)
+            batch = self._nothing(part.path) if found is None else found
         else:
             batch = replace(as_batch(part, **self.how), source=f"partition {number + 1}")
         if batch.matrices:
@@ -248,6 +255,11 @@ class _Reader:
                 "side only."
             )
         return replace(batch, columns={name: batch.columns[name] for name in self.names})
+
+    def _nothing(self, source: str) -> Batch:
+        import pyarrow as pa
+
+        return Batch({name: pa.nulls(0) for name in self.names}, {}, 0, 0, source)
 
     def labels(self, batch: Batch) -> tuple[list[str], NDArray[np.intp]]:
         """Return the distinct labels of a batch, and each row's place among them; −1 for none."""
@@ -682,6 +694,8 @@ def _write(
     how: dict[str, Any],
 ) -> PartWritten:
     batch = replace(reader(part, number), first=firsts[number])
+    if not batch.n_rows:
+        return PartWritten(0, 0, 0, 0, False, model.drift_watch())
     return write_part(model, batch, Path(folder) / f"part-{number:05}.parquet", **how)
 
 
