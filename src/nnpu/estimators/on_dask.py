@@ -332,20 +332,25 @@ def train(
             return _watched(client, fit, patience)
         except LostWorkerError:
             _free_networks(client, patience)
-        try:
-            return _watched(client, fit, patience)
-        except LightGBMError:
-            # What was left of the first training was collected in the midst of the second, and
-            # with it the connections of both: by now nothing is left.
-            _free_networks(client, patience)
-            return _watched(client, fit, patience)
+        for _ in range(2):
+            try:
+                return _watched(client, fit, patience)
+            except LightGBMError:
+                # What was left of the first training was collected in the midst of the second, and
+                # with it the connections of both: by now nothing is left.
+                _free_networks(client, patience)
+        return _watched(client, fit, patience)
 
 
 def _free_networks(client: Any, patience: float) -> None:
     """Let LightGBM forget, in each thread of each worker, the connections that are broken."""
     distributed = need("distributed", extra="dask", owner="BoostedPU")
+    lightgbm = need_lightgbm("BoostedPU")
+    quiet = {"verbosity": -1, "num_threads": 1}
+    rows = lightgbm.Dataset(np.arange(2.0)[:, None], label=[0, 1], params=quiet)
+    text = lightgbm.train(quiet, rows, 1).model_to_string()  # any booster will do
     futures = [
-        client.submit(_free_network, workers=[worker], pure=False)
+        client.submit(_free_network, text, workers=[worker], pure=False)
         for worker, threads in _threads(client).items()
         for _ in range(threads)
     ]
@@ -354,10 +359,9 @@ def _free_networks(client: Any, patience: float) -> None:
     client.cancel(futures, force=True)
 
 
-def _free_network() -> None:
-    lightgbm = need_lightgbm("BoostedPU")
-    rows = lightgbm.Dataset(np.arange(2.0)[:, None], label=[0, 1], params={"verbosity": -1})
-    lightgbm.Booster({"verbosity": -1}, rows).free_network()  # it frees that of the thread
+def _free_network(text: str) -> None:
+    # Read, not fitted: that would use the network. It is the thread's, not the booster's.
+    need_lightgbm("BoostedPU").Booster(model_str=text).free_network()
     time.sleep(0.2)  # each of these tasks takes a thread of its own
 
 
