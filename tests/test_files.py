@@ -97,6 +97,14 @@ def test_a_killed_writer_leaves_the_old_file_whole(tmp_path):
     assert target.read_text() == "old"
     # What is left behind can be told by its name.
     assert all(name.startswith(TEMPORARY_PREFIX) for name in names(tmp_path) if name != "x.txt")
+    (tmp_path / "x.txt.d").mkdir()
+    assert len(names(tmp_path)) == 3
+    write_text(tmp_path / "y.txt", "of another name")
+    with atomic_path(target) as living:
+        living.write_text("in work")
+        write_text(target, "new")  # removes what the killed writer left, not what is in work
+        assert living.exists()
+    assert names(tmp_path) == ["x.txt", "x.txt.d", "y.txt"]
 
 
 def test_writers_at_the_same_time_leave_one_whole_file(tmp_path):

@@ -135,7 +135,7 @@ def test_the_law_moves_the_normal_score_of_the_recall(cuts_at_powers_of_two, lik
     found = hidden_positives(s, scores, 1.0, given(0.05), law=fixed_law(likeness))
     for n in (16, 64, 256):
         labelled = found.at_random.found(n)
-        for r, a in zip(found.found(n), labelled, strict=True):
+        for r, a in zip(HiddenPositives.found(found, n), labelled, strict=True):
             z = (1 - likeness) * norm.ppf(n / 1024) + likeness * norm.ppf(a)
             assert r == pytest.approx(norm.cdf(z), abs=2e-4)
 
@@ -238,10 +238,10 @@ def test_two_samples_hold_positives_of_the_kind_that_gets_labelled(cuts_at_power
     for n in (64, 256):
         a, q = found.at_random.found(n).value, n / 1024
         expected = [q + c * (a - q) for c in (0.5, 0.05, 0.95)]
-        np.testing.assert_allclose(found.found(n), expected, atol=0.02)
+        np.testing.assert_allclose(HiddenPositives.found(found, n), expected, atol=0.02)
 
 
-# --- the first rows --------------------------------------------------------------------------
+# --- up to random labels ---------------------------------------------------------------------
 
 
 def test_the_range_of_the_first_rows_reaches_up_to_random_labels():
@@ -261,11 +261,25 @@ def test_labels_that_cannot_be_random_do_not_widen_the_range():
     _, s, scores = sample(n=4000, share=0.3, labelled=0.3, gap=3.5)
     found = hidden_positives(s, scores, 1.0, KnownShare(0.2, 0.1, 0.3, bound=0.3))
     sure = replace(found, contradicted="They were not.")
-    law = HiddenPositives.top(found, 50)
-    assert sure.top(50) == law
-    assert found.top(50).high > law.high
+    law = HiddenPositives(*(getattr(found, name) for name in HiddenPositives.__dataclass_fields__))
+    assert sure.top(50) == law.top(50)
+    assert (sure.recall, sure.auc, sure.found(50)) == (law.recall, law.auc, law.found(50))
+    assert found.top(50).high > law.top(50).high
     bounded = hidden_positives(s, scores, 1.0, given(0.2), label_bias=2.0)
     assert bounded.top(50) == HiddenPositives.top(bounded, 50)
+
+
+def test_recall_and_auc_reach_up_to_random_labels():
+    """Labels were drawn at random, so both are those of the labelled rows."""
+    y, s, scores = sample(seed=1, n=4000, share=0.3, labelled=0.3, gap=2.0)
+    found = hidden_positives(s, scores, 1.0, KnownShare(0.2, 0.1, 0.3, bound=0.3))
+    hidden, u = y[s == 0].astype(bool), scores[s == 0]
+    first = np.argsort(-u)[: found.flagged]
+    assert found.recall.low <= hidden[first].sum() / hidden.sum() <= found.recall.high
+    assert found.auc.low <= roc_auc_score(hidden, u) <= found.auc.high
+    for name in ("recall", "auc"):
+        ours, random = getattr(found, name), getattr(found.at_random, name)
+        assert ours.value < random.value <= random.high <= ours.high
 
 
 @pytest.mark.parametrize("gap", [0.5, 1.5, 3.0])

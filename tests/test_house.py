@@ -22,6 +22,7 @@ ROOMS = (
     "storage",
     "terminal",
     "extras",
+    "templating",
     "torch_settings",
     "losses",
     "risk_kinds",

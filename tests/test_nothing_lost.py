@@ -443,4 +443,4 @@ def test_a_process_killed_while_it_replaces_a_model_leaves_one_whole_model(throu
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=alone)
     assert done.stdout == "[0, 1]\n"
     assert (tmp_path / "link").is_symlink()
-    assert "model" in [path.name for path in target.parent.iterdir()]
+    assert [path.name for path in target.parent.iterdir()] == ["model"]

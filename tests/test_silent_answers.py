@@ -571,15 +571,15 @@ def test_a_review_tells_the_table_of_the_fit_from_others_of_the_same_counts(judg
 def test_rows_of_the_fit_among_others_are_said(judged_by_the_latest):
     model, table, other = judged_by_the_latest, dated(0), dated(1)
     some = pa.concat_tables([table.slice(0, 500), other])
-    with pytest.warns(UserWarning, match="About 25% of these rows are rows of the fit"):
+    with pytest.warns(UserWarning, match="About 25 % of these rows are rows of the fit"):
         table_review(model, some)
-    with pytest.warns(UserWarning, match=r"About 80% of these rows are .* Give the labels"):
+    with pytest.warns(UserWarning, match=r"About 80 % of these rows are .* Give the labels"):
         table_review(model, table.drop_columns("s"))
     for job in (
         model.evaluate,
         lambda table, s: copy.deepcopy(model).choose_threshold(table, s, at="half"),
     ):
-        with pytest.warns(UserWarning, match="About 80% of these rows are rows of the fit"):
+        with pytest.warns(UserWarning, match="About 80 % of these rows are rows of the fit"):
             job(table, "s")
         job(other, "s")
         job(table.filter(pa.compute.greater_equal(table["day"], 1200)), "s")  # set aside

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from nnpu.extras import lazy_names, need
+from nnpu.extras import need
 from nnpu.parameters import check_choice, check_number, check_prior, check_sampling
 from nnpu.risk_kinds import (
     RISKS,
@@ -47,8 +47,6 @@ __all__ = [
     "check_boosted_loss",
     "kl_round",
 ]
-
-__getattr__ = lazy_names(__name__, pu_objective="BOOSTED_LOSSES PUObjective check_boosted_loss")
 
 LEAST = 1e-12  # of a curvature: where a loss is flat to the last bit, a leaf must not be 0/0
 

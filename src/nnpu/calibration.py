@@ -17,7 +17,6 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from nnpu.data.vectors import as_floats, as_vector
-from nnpu.extras import lazy_names
 from nnpu.metrics import interval, pu_precision, pu_recall
 from nnpu.parameters import (
     InputError,
@@ -47,14 +46,6 @@ __all__ = [
     "threshold_at_prior",
     "threshold_for",
 ]
-
-__getattr__ = lazy_names(
-    __name__,
-    posteriors="posterior shift_prior shift_threshold",
-    score_calibration="ScoreCalibration fit_calibration least_regret_cut",
-    targets="Threshold threshold_at_prior threshold_for",
-)
-
 
 FloatArray = NDArray[np.float64]
 

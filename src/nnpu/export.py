@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from nnpu import __version__
 from nnpu.estimators import BoostedPU, EnsemblePU, LinearPU
-from nnpu.estimators.ensemble.classifier import SURE
 from nnpu.estimators.ensemble.inputs import FAR
 from nnpu.estimators.ensemble.member_scorers import (
     SURE_SHARE,
@@ -29,6 +28,7 @@ from nnpu.estimators.ensemble.member_scorers import (
     KernelScorer,
     LinearScorer,
 )
+from nnpu.estimators.ensemble.weights import SURE
 from nnpu.extras import need
 from nnpu.files import atomic_path
 from nnpu.parameters import InputError
@@ -144,7 +144,7 @@ def _no_graph(classifier: BasePUClassifier) -> str:
     if isinstance(classifier, EnsemblePU):
         if classifier.design_ is None:
             return "it was fitted to sparse rows or words, and a graph takes dense rows"
-        members = zip(classifier._names, classifier.scorers_, strict=True)
+        members = zip(classifier._mixture.names, classifier.scorers_, strict=True)
         unknown = [repr(name) for name, scorer in members if type(scorer) not in _MEMBERS]
         return f"a graph cannot hold its member {unknown[0]}" if unknown else ""
     if isinstance(classifier, BoostedPU | LinearPU) or _is_network(classifier):
@@ -329,7 +329,8 @@ def _ensemble(graph: _Graph, classifier: EnsemblePU) -> str:
     x = _shrunk(graph, classifier.columns_)
     inputs = _Inputs(graph.cast(x, np.float64), _dense(graph, x, classifier.design_), classifier)
     posteriors = []
-    members = zip(classifier.scorers_, classifier._weights, classifier._calibrations, strict=True)
+    mixture = classifier._mixture
+    members = zip(classifier.scorers_, mixture.weights, mixture.calibrations, strict=True)
     for scorer, weight, (slope, intercept) in members:
         if weight > 0:
             score = _MEMBERS[type(scorer)](graph, inputs, scorer)

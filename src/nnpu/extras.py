@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MissingExtraError",
+    "find_lightgbm",
     "lazy_names",
     "need",
     "need_lightgbm",
@@ -73,6 +74,18 @@ def needing(package: str, *, extra: str, owner: str) -> Iterator[None]:
             f"{owner} needs the package {package!r}, which is not installed. Install it with: "
             f"pip install 'nnpu[{extra}]'"
         ) from error
+
+
+def find_lightgbm() -> Any | None:
+    """Return LightGBM; None if it, or the OpenMP library that it needs, is not there.
+
+    >>> find_lightgbm() is not None
+    True
+    """
+    try:
+        return need_lightgbm("find_lightgbm")
+    except MissingExtraError:
+        return None
 
 
 def need_lightgbm(owner: str) -> Any:

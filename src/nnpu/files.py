@@ -7,9 +7,11 @@ synced, then renamed. A process that dies while it writes leaves the old file as
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import platform
 import secrets
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,7 @@ __all__ = [
     "TEMPORARY_PREFIX",
     "atomic_path",
     "partial_folder",
+    "stale",
     "sync",
     "temporary_beside",
     "write_text",
@@ -47,7 +50,44 @@ def temporary_beside(path: Path) -> Path:
     >>> temporary_beside(Path("tables/scores.csv.gz")).suffixes
     ['.csv', '.gz']
     """
-    return path.with_name(f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{''.join(path.suffixes)}")
+    name = f"{_mark(path)}{os.getpid()}-{secrets.token_hex(8)}{''.join(path.suffixes)}"
+    return path.with_name(name)
+
+
+def _mark(path: Path) -> str:
+    """Return how the temporary names of a path begin, on this machine."""
+    whose = hashlib.sha256(os.fsencode(f"{platform.node()}/{path.name}")).hexdigest()
+    return f"{TEMPORARY_PREFIX}{whose[:12]}-"
+
+
+def stale(path: Path) -> list[Path]:
+    """Return the temporary files and folders of a path that killed processes left.
+
+    On Windows none: asking whether a process lives could end it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> stale(Path(tempfile.mkdtemp()) / "table.csv")
+    []
+    """
+    if os.name == "nt":
+        return []
+    mark = _mark(path)
+    found = [
+        (left, left.name.removeprefix(mark).split("-")[0]) for left in path.parent.glob(f"{mark}*")
+    ]
+    return [left for left, number in found if number.isdecimal() and not _is_alive(int(number))]
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # another user's
+        pass
+    return True
 
 
 def sync(path: Path) -> None:
@@ -72,7 +112,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path beside `path`; what was written there takes its place on success.
 
     On an error, or if the body wrote nothing, `path` is left as it was. A link stays a link: the
-    file that it leads to is replaced.
+    file that it leads to is replaced. What a killed process left of the same file is removed.
 
     Examples
     --------
@@ -86,6 +126,9 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
+    for left in stale(target):
+        with suppress(OSError):  # another writer was first
+            left.unlink()
     # The body makes the file, so its permissions are those of any new file and an absent one
     # means "nothing".
     temporary = temporary_beside(target)

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
 from nnpu.parameters import InputError, check_count, check_label_bias
-from nnpu.ranges import Z90, Estimate, weighted_share
+from nnpu.ranges import ENDS, Z90, Estimate, weighted_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +60,7 @@ LENGTHS = (20, 50, 100, 200, 500, 1_000, 2_000, 5_000)
 #: What is left out at each end of a range. A range of more than .88 says nothing: its tails are
 #: cut a little more, which costs nothing in how often ranges hold (``docs/lab/genuine.md``).
 _TAILS, _WIDE = (0.05, 0.06, 0.07, 0.08, 0.1), 0.88
-_REACH = 0.9  # the range of the first rows reaches up to random labels as far as it is no wider
+_REACH = 0.9  # ranges reach up to random labels as far as they are no wider than this
 
 
 @dataclass(frozen=True)
@@ -310,7 +310,7 @@ class Hidden(HiddenPositives):
         positives cannot be as given or estimated. Else empty.
     """
 
-    at_random: HiddenPositives = field(default=None, repr=False)  # type: ignore[assignment]
+    at_random: HiddenPositives = field(repr=False)
     contradicted: str = ""
 
     @property
@@ -318,23 +318,41 @@ class Hidden(HiddenPositives):
         """Whether the range of the share says something, and nothing contradicts it."""
         return _says_something(self.share) and not self.contradicted
 
+    @cached_property
+    def recall(self) -> Estimate:
+        """The share of the hidden positives that is predicted positive."""
+        return self._reaching(super().recall, self.at_random.recall)
+
+    @cached_property
+    def auc(self) -> Estimate:
+        """How often a hidden positive ranks above a negative."""
+        return self._reaching(super().auc, self.at_random.auc)
+
     def top(self, n: int) -> Estimate:
         """Return the share of positives among the `n` unlabelled rows that rank highest.
 
         It speaks of particular rows: the range covers how many of them happen to be positive.
-        Under the law it reaches up to that of `at_random` unless these rows contradict random
-        labels. What is wider than .9 by it is cut below, at most to the value.
 
         Parameters
         ----------
         n : int
             How many rows; no more than there are.
         """
-        law = super().top(n)
-        if self.label_bias != "typical" or self.contradicted:
-            return law
-        high = min(self.at_random.top(n).high, self.share.high * self.rows / n)
-        if high <= law.high:
+        most = self.share.high * self.rows / check_count("n", n, "top")
+        return self._reaching(super().top(n), self.at_random.top(n), most)
+
+    def found(self, n: int) -> Estimate:
+        """Return the share of the hidden positives that is among the `n` highest-ranked rows."""
+        return self._reaching(super().found(n), self.at_random.found(n))
+
+    def _reaching(self, law: Estimate, random: Estimate, most: float = 1.0) -> Estimate:
+        """Let the range of a figure of the list reach up to what random labels would give.
+
+        They are at the upper end of the law. Not if these rows contradict them. What is wider than
+        .9 by it is cut below, at most to the value.
+        """
+        high = min(random.high, most)
+        if self.label_bias != "typical" or self.contradicted or high <= law.high:
             return law
         low = max(law.low, min(law.value, high - _REACH))
         return Estimate(law.value, low, max(law.high, min(high, low + _REACH)))
@@ -396,7 +414,7 @@ class AuditedHidden(Hidden):
         The answers.
     """
 
-    answers: Answers = field(default=None, repr=False)  # type: ignore[assignment]
+    answers: Answers = field(repr=False, kw_only=True)
     _rank: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
 
     @property
@@ -427,7 +445,7 @@ class AuditedHidden(Hidden):
             if p.size and n.size:
                 above = (rank[p][:, None] < rank[n]) + 0.5 * (rank[p][:, None] == rank[n])
                 found.append(float(w[p] @ above @ w[n] / (w[p].sum() * w[n].sum())))
-        return Estimate(found[0], *(float(np.quantile(found[1:], end)) for end in (0.05, 0.95)))
+        return Estimate(found[0], *(float(np.quantile(found[1:], end)) for end in ENDS))
 
     def top(self, n: int) -> Estimate:
         """Return the share of positives among the `n` unlabelled rows that rank highest.

@@ -8,7 +8,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Z90", "Estimate", "weighted_share"]
+__all__ = ["ENDS", "Z90", "Estimate", "weighted_share"]
+
+#: The quantiles at the ends of a 90 % range.
+ENDS = (0.05, 0.95)
 
 #: The 95 % quantile of the normal law: value ± Z90 · error is a 90 % range.
 Z90 = 1.6448536269514722
@@ -67,6 +70,6 @@ def weighted_share(y: NDArray[np.float64], weight: NDArray[np.float64]) -> Estim
     value = min(float(weight @ y / weight.sum()), 1.0)
     n = float(weight.sum() ** 2 / (weight @ weight))
     k = value * n
-    low = float(beta.ppf(0.05, k, n - k + 1)) if k > 0 else 0.0
-    high = float(beta.ppf(0.95, k + 1, n - k)) if k < n else 1.0
+    low = float(beta.ppf(ENDS[0], k, n - k + 1)) if k > 0 else 0.0
+    high = float(beta.ppf(ENDS[1], k + 1, n - k)) if k < n else 1.0
     return Estimate(value, low, high)

@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nnpu.files import TEMPORARY_PREFIX, sync, temporary_beside
+from nnpu.files import TEMPORARY_PREFIX, stale, sync, temporary_beside
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ __all__ = [
     "parse_json",
     "read_file",
     "read_tensors",
+    "remove_stale",
     "replace",
 ]
 
@@ -227,10 +228,21 @@ def _remove(folder: Path) -> None:
         folder.rename(doomed)
     except FileNotFoundError:  # another process was first
         return
-    for name in FILES:
-        (doomed / name).unlink(missing_ok=True)
-    with suppress(OSError):  # something was put into it since
-        doomed.rmdir()
+    _empty(doomed)
+
+
+def _empty(folder: Path) -> None:
+    """Remove what nnpu writes into a folder, and the folder if nothing else is in it."""
+    with suppress(OSError):  # another process was first, or something was put into it
+        for name in FILES:
+            (folder / name).unlink(missing_ok=True)
+        folder.rmdir()
+
+
+def remove_stale(folder: Path) -> None:
+    """Remove what a killed process left when it wrote, or replaced, this model folder."""
+    for left in (*stale(folder), *stale(_aside(folder))):
+        _empty(left)
 
 
 _LARGEST_HEADER = 2 * 2**20  # bytes; twenty thousand tensors

@@ -29,7 +29,7 @@ __all__ = [
     "visible",
 ]
 
-WIDTH = 80
+WIDTH = 80  # columns of a line, or as many as the terminal has if it has fewer
 _BOLD, _WARNING, _PLAIN = "\x1b[1m", "\x1b[1;33m", "\x1b[0m"
 _HEAD = re.compile(r"^[A-Z][a-z]+(?: [a-z]+)?:(?= |$)")  # "Report: model/report.html"
 _COPIED = re.compile(r"^(?:Model|Report|Picture|Again|Files): ")

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
+    "one_thread",
     "plain_torch",
 ]
 
@@ -40,3 +41,24 @@ def plain_torch() -> Iterator[None]:
             stack.callback(torch.set_default_dtype, before)
             torch.set_default_dtype(torch.float32)
         yield
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute in one thread: small products gain little from more, and wait on a busy machine.
+
+    Examples
+    --------
+    >>> import torch
+    >>> with one_thread():
+    ...     torch.get_num_threads()
+    1
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

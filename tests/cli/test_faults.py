@@ -34,7 +34,7 @@ def test_figures_are_kept_if_the_calibration_fails(monkeypatch):
     assert found is not None
     assert 0.5 < found.accuracy.value <= 1
     assert lines[0] == "The probabilities cannot be calibrated: no slope fits them"
-    assert lines[1:] == ["Judged by 200 rows that were set aside.", *found.lines()]
+    assert lines[1:] == ["Judged on 200 rows that were set aside.", *found.lines()]
 
 
 def test_a_model_folder_is_read_and_hashed_once(tmp_path, model, people, monkeypatch):

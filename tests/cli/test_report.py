@@ -30,7 +30,7 @@ SECTIONS = [
     "The unlabelled rows",
     "Rows to look at first",
     "Which columns matter",
-    "Is PU worth it here?",
+    "Is PU learning worth it here?",
     "All rows, if labels were given at random",
     "Choose a threshold",
     "What errors cost",

@@ -140,8 +140,8 @@ def test_rows_are_scored_alike_whatever_block_they_are_in(tmp_path, model, peopl
 def test_predictions_do_not_exist_until_they_are_complete(tmp_path, model, people, monkeypatch):
     real, out = nnpu.TablePU.scored, tmp_path / "out" / "p.csv"
 
-    def interrupted(*arguments):
-        for batch in real(*arguments):
+    def interrupted(*arguments, **options):
+        for batch in real(*arguments, **options):
             assert not out.exists()
             yield batch
             yield batch
@@ -192,7 +192,7 @@ def test_fit_says_what_it_does_before_it_does_it(tmp_path, people, capsys):
     assert "median" in told["age"]
     assert "2 categories, missing is a category of its own" in told["town"]
     assert "yes or no" in told["member"]
-    assert "Judged by 24 rows that were set aside." in lines
+    assert "Judged on 24 rows that were set aside." in lines
     assert any(line.startswith("Unlabelled rows: 20. Positive among them: 8") for line in lines)
     assert lines[-3].startswith(f"Model: {tmp_path / 'm'}")
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from nnpu.data.folds import PUStratifiedKFold
+from nnpu.data.folds import PUStratifiedKFold, equal_rows, row_keys
 from nnpu.metrics import make_pu_scorer
 
 
@@ -61,3 +65,92 @@ def test_folds_work_in_cross_val_score_with_groups():
     )
     assert scores.shape == (4,)
     assert np.isfinite(scores).all()
+
+
+def test_equal_rows_have_equal_keys_and_others_do_not():
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 3, (5000, 5)).astype(np.float64)
+    _, expected = np.unique(x, axis=0, return_inverse=True)
+    _, found = np.unique(row_keys(x), return_inverse=True)
+    pairs = np.unique(np.column_stack([expected.ravel(), found]), axis=0)
+    assert len(pairs) == len(np.unique(expected)) == len(np.unique(found))
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_a_hundred_thousand_different_rows_do_not_collide(binary):
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 2, (100_000, 40)) if binary else rng.normal(size=(100_000, 3))
+    assert np.unique(row_keys(x)).size == 100_000
+
+
+def test_missing_values_are_equal_and_so_are_both_zeros():
+    other_nan = np.array([0x7FC00001], dtype=np.uint32).view(np.float32)[0]
+    x = np.array([[np.nan, 0.0], [other_nan, -0.0], [0.0, np.nan]], dtype=np.float32)
+    keys = row_keys(x)
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_columns_are_not_interchangeable():
+    keys = row_keys(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    assert keys[0] != keys[1]
+
+
+def test_numbers_count_as_they_are_in_single_precision():
+    x = np.array([[1.1, 7.0], [1e6 + 0.3, -3.0]])
+    np.testing.assert_array_equal(row_keys(x), row_keys(x.astype(np.float32)))
+    np.testing.assert_array_equal(row_keys(np.array([[1, 7]])), row_keys(np.array([[1.0, 7.0]])))
+
+
+def test_large_integers_that_single_precision_does_not_hold_are_told_apart():
+    x = np.array([[2.0**24 + 1], [2.0**24 + 2], [1.7e18], [1.7e18 + 256]])
+    assert len(set(row_keys(x).tolist())) == 4
+    assert len(set(row_keys(sp.csr_array(x)).tolist())) == 4
+
+
+def test_keys_do_not_depend_on_the_rows_around_them():
+    x = np.random.default_rng(0).normal(size=(50, 4))
+    np.testing.assert_array_equal(row_keys(x)[10:20], row_keys(x[10:20]))
+    sparse = sp.csr_array(x * (np.abs(x) > 1))
+    np.testing.assert_array_equal(row_keys(sparse)[10:20], row_keys(sparse[10:20]))
+
+
+def test_a_sparse_row_has_one_key_however_it_is_stored():
+    """Unsorted columns, parts of a sum, zeros that are written down, wider numbers."""
+    plain = sp.csr_array(np.array([[0.0, 2.0, 3.0]], dtype=np.float32))
+    shape = (1, 3)
+    ends = np.array([0, 2])
+    unsorted = sp.csr_array((np.float32([3, 2]), np.array([2, 1]), ends), shape=shape)
+    summed = sp.csr_array(
+        (np.float32([1, 3, 1]), np.array([1, 2, 1]), np.array([0, 3])), shape=shape
+    )
+    zeros = sp.csr_array((np.float32([0, 2, 3]), np.arange(3), np.array([0, 3])), shape=shape)
+    wide = sp.csr_array(
+        (np.float64([2, 3]), np.array([1, 2], np.int64), ends.astype(np.int64)), shape=shape
+    )
+    others = [unsorted, summed, zeros, wide, plain.tocsc(), plain.tocoo()]
+    for other in others:
+        assert row_keys(other)[0] == row_keys(plain)[0]
+    assert unsorted.indices.tolist() == [2, 1]  # and the matrix is not changed
+    assert zeros.nnz == 3
+    assert row_keys(sp.csr_array(np.array([[2.0, 0.0, 3.0]])))[0] != row_keys(plain)[0]
+
+
+def test_equal_rows_are_numbered_alike():
+    x = np.array([[1.0], [2.0], [1.0], [3.0]])
+    groups = equal_rows(x)
+    assert groups[0] == groups[2]
+    assert np.unique(groups).size == 3
+    assert equal_rows(np.arange(4.0)[:, None]) is None
+    assert equal_rows(sp.csr_array(np.eye(4))) is None
+    assert equal_rows(sp.csr_array(np.vstack([np.eye(4), np.eye(4)]))) is not None
+
+
+def test_keys_are_the_same_in_every_process():
+    code = (
+        "import numpy as np, scipy.sparse as sp; from nnpu.data.folds import row_keys; "
+        "x = np.eye(3) * 1.5; print(row_keys(x).tolist(), row_keys(sp.csr_array(x)).tolist())"
+    )
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    x = np.eye(3) * 1.5
+    here = f"{row_keys(x).tolist()} {row_keys(sp.csr_array(x)).tolist()}"
+    assert run.stdout.strip() == here

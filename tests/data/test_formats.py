@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import tracemalloc
+import zipfile
 from datetime import datetime
 
 import pyarrow as pa
@@ -227,6 +228,31 @@ def test_a_space_in_the_last_cell_of_a_sheet_takes_no_memory(tmp_path):
     book.save(path)
     with pytest.raises(InputError, match=r"1,048,572 rows before row 1,048,576 .* are blank"):
         read_rows(path)
+
+
+def test_formulas_without_values_are_refused(tmp_path):
+    """They read as empty cells, and the column was lost without a word."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book, path = openpyxl.Workbook(), tmp_path / "t.xlsx"
+    for row in (["a", "b"], [1, "=A2*2"], [2, "=A3*2"]):
+        book.active.append(row)
+    book.save(path)
+    with pytest.raises(InputError, match=r"has 2 formulas and no value of any.*save it once"):
+        read_rows(path)
+    _put_value(path, b"<f>A3*2</f><v></v>", b"<f>A3*2</f><v>4</v>")  # as a spreadsheet saves it
+    assert read_rows(path).columns["b"].to_pylist() == [None, 4]
+
+
+def _put_value(path, old, new):
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name = "xl/worksheets/sheet1.xml"
+    members[name] = members[name].replace(b"<v />", b"<v></v>")
+    assert old in members[name]
+    members[name] = members[name].replace(old, new)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
 
 
 def test_without_openpyxl_the_extra_is_named(tmp_path, monkeypatch):

@@ -637,10 +637,12 @@ def test_members_of_no_weight_are_not_scored(fitted):
             return self.one.scores(view)
 
     clf = copy.deepcopy(clf)
-    clf._weights = np.where(np.arange(len(clf._weights)) == 1, 0.0, clf._weights)
-    clf._weights /= clf._weights.sum()
-    before = clf._mixed(np.array(list(clf.member_scores(x).values()))) - clf._cut
-    kept = [one for one, weight in zip(clf.scorers_, clf._weights, strict=True) if weight]
+    weights = clf._mixture.weights.copy()
+    weights[1] = 0.0
+    clf._mixture = replace(clf._mixture, weights=weights / weights.sum())
+    by_member = np.array(list(clf.member_scores(x).values()))
+    before = clf._mixture.log_odds(by_member) - clf._cut
+    kept = [one for one, weight in zip(clf.scorers_, weights, strict=True) if weight]
     clf.scorers_ = [Watched(one) for one in clf.scorers_]
     np.testing.assert_array_equal(clf.decision_function(x), before.astype(np.float32))
     assert {id(one) for one in asked} == {id(one) for one in kept}

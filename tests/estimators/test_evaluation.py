@@ -43,7 +43,7 @@ def test_it_prints_what_is_known_of_the_unlabelled_rows(judged):
     assert [int(line.split()[0]) for line in found.lines(most=2)[2:4]] == [20, 200]
     random = found.hidden.at_random
     counts = [round(793 * each) for each in random.share]
-    assert f"If they were: {counts[0]} ({counts[1]} to {counts[2]}) positive" in lines[-1]
+    assert f"With random labels: {counts[0]} ({counts[1]} to {counts[2]}) positive" in lines[-1]
     assert judged(label_bias=1).hidden.share == random.share
 
 

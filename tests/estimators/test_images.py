@@ -18,7 +18,7 @@ from nnpu.data.rows import as_rows
 from nnpu.estimators import image_network as network
 from nnpu.estimators import images as images_module
 from nnpu.estimators.image_rows import ImageFormat, equal_images, open_images
-from nnpu.estimators.images import Folds, Stages, _Targets, seconds_an_image
+from nnpu.estimators.images import ImageFolds, Stages, _Targets, seconds_an_image
 from nnpu.parameters import InputError, ParameterError
 
 EPOCHS = 4
@@ -524,7 +524,7 @@ def test_equal_images_are_learned_from_or_held_out_together():
     images = bars(60)
     images[50] = images[0]  # a positive that is also in U
     codes = np.r_[np.ones(12), np.zeros(48)].astype(np.int8)
-    folds = Folds(open_images(images, "ImagePU")[0], codes, seed=0)
+    folds = ImageFolds(open_images(images, "ImagePU")[0], codes, seed=0)
     assert folds.fold[0] == folds.fold[50]
     assert set(codes[folds.held_out]) == {0, 1}
     first, second = folds.halves()

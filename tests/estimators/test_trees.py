@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import sys
 
 import numpy as np
@@ -110,10 +112,10 @@ def test_trees_that_compare_categories_score_as_lightgbm_does(table):
 def walk_and_predictor(forest, x, monkeypatch):
     """Return the scores by the walk in NumPy, then by tables or LightGBM's predictor."""
     walked = forest.scores(x), forest.staged_scores(x, 5, 4)
-    assert {"_predictor", "_tables"}.isdisjoint(forest.__dict__)
+    assert {"predictor", "tables"}.isdisjoint(forest._made)
     monkeypatch.setattr("nnpu.estimators.forest._MANY", 1)
     quick = forest.scores(x), forest.staged_scores(x, 5, 4)
-    assert "_predictor" in forest.__dict__
+    assert "predictor" in forest._made
     return walked, quick
 
 
@@ -195,6 +197,20 @@ def test_without_lightgbm_many_rows_get_the_same_scores(table, monkeypatch):
     monkeypatch.setattr("nnpu.estimators.forest._MANY", 1)
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     np.testing.assert_array_equal(forest.scores(x), walked)
+
+
+@pytest.mark.parametrize("leaves", [7, 63])
+def test_a_forest_is_pickled_and_copied_after_it_scored_many_rows(table, leaves, monkeypatch):
+    """What makes it quick stays behind; 63 leaves are beyond tables."""
+    x, _, y = table
+    monkeypatch.setattr("nnpu.estimators.forest._MANY", 0)
+    booster = grow(x, (y == 1).astype(int), num_leaves=leaves)
+    forest = Forest.from_text(booster.model_to_string())
+    scores = forest.scores(x)
+    assert {"predictor", "tables"} & forest._made.keys()
+    for other in (pickle.loads(pickle.dumps(forest)), copy.deepcopy(forest)):
+        assert other._made == {}
+        np.testing.assert_array_equal(other.scores(x), scores)
 
 
 def test_the_forest_of_extra_trees_gives_their_mean_share(table):

@@ -208,6 +208,15 @@ def test_a_scorer_takes_a_fold_with_more_labels_than_the_estimators_prior_allows
         metrics.make_pu_scorer(name, prior=0.3)(model, x, s)
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"), [(1.3, "1.30"), (1.0037, "1.004"), (-0.00002, "-0.00002")]
+)
+def test_a_contradiction_shows_a_value_that_is_impossible(value, shown):
+    """It said: a precision of 1.00 is impossible."""
+    said = metrics.contradiction("pu_precision", value)
+    assert said.startswith(f"A precision of {shown} is impossible: ")
+
+
 def test_a_contradiction_never_names_a_bound_that_is_no_share():
     """It said: a precision of 1.77, read it as at least -1.20."""
     said = metrics.contradiction("pu_precision", 1.77, -1.2, 4.7)

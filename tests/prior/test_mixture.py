@@ -16,7 +16,7 @@ from sklearn.preprocessing import normalize
 from nnpu.prior import PriorEstimate, estimate_prior, out_of_fold_scores
 from nnpu.prior.curve import MOST_ROWS, seed_of, some_rows
 from nnpu.prior.mixture import CLOSE, FAR, _log_before, mixture_posterior
-from nnpu.prior.scores import default_model, scores_and_law
+from nnpu.prior.scores import default_model, scores_and_separation
 
 
 def normal(prior, n_p, n_u, distance, seed=0):
@@ -206,9 +206,9 @@ def test_wide_rows_are_scored_by_a_kernel_too():
 
 def test_classes_of_images_and_words_are_expected_to_lie_apart():
     x_p, x_u, _ = even_digits(100)
-    assert scores_and_law(x_p, x_u, None, 0, None)[2] is FAR
+    assert scores_and_separation(x_p, x_u, None, 0, None)[2] is FAR
     words = scipy.sparse.random(200, 600, 0.05, format="csr", random_state=0)
-    assert scores_and_law(words[:60], words[60:], None, 0, None)[2] is FAR
+    assert scores_and_separation(words[:60], words[60:], None, 0, None)[2] is FAR
 
 
 @pytest.mark.parametrize("columns", [5, 60])
@@ -217,7 +217,7 @@ def test_classes_of_a_table_are_expected_to_overlap_however_wide_it_is(columns):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(900, columns))
     x[:300, 0] += 1.5
-    assert scores_and_law(x[:300], x[300:], None, 0, None)[2] is CLOSE
+    assert scores_and_separation(x[:300], x[300:], None, 0, None)[2] is CLOSE
     message = estimate_prior(x[:300], x[300:], random_state=0).message
     assert "may overlap those of positives" in message
 
@@ -225,7 +225,9 @@ def test_classes_of_a_table_are_expected_to_overlap_however_wide_it_is(columns):
 def test_a_small_difference_means_many_positives_where_classes_lie_apart():
     """Nine of ten rows of U are positives: scores alone take that for classes that overlap."""
     scores_p, scores_u = normal(0.9, 500, 2000, 3.0)
-    table, images = (mixture_posterior(scores_p, scores_u, law=law) for law in (CLOSE, FAR))
+    table, images = (
+        mixture_posterior(scores_p, scores_u, separation=each) for each in (CLOSE, FAR)
+    )
     assert abs(images.mean - 0.9) < abs(table.mean - 0.9)
 
 

@@ -165,7 +165,7 @@ def test_a_comparison_with_the_plain_classifier_has_a_section_of_its_own(rows, m
     monkeypatch.setattr(type(found), "plain_lines", lambda _: lines, raising=False)
     text = render(model_page(clf, found, title="Report"))
     section = text[text.index('<section id="plain"') :]
-    assert "Is PU worth it here?" in section
+    assert "Is PU learning worth it here?" in section
     assert "<p>Of the first 100 rows, 7 are others.</p>\n<p>Use it.</p>" in section
 
 

@@ -75,7 +75,7 @@ def test_a_guessed_share_is_a_range_and_what_would_narrow_it_is_said():
 def test_the_first_advice_is_a_short_review_and_what_it_would_narrow():
     judged = found()
     advice, top = verdict(judged).advice, judged.top(200)
-    assert advice.startswith("Work down the list (nnpu predict --top 100). Or first")
+    assert advice.startswith("Look at the first rows of the list (nnpu predict --top 100). Or")
     assert "nnpu review --top 200 --rows 30" in advice
     assert f"instead of {100 * top.low:.0f} to {100 * top.high:.0f} %" in advice
 
@@ -97,7 +97,7 @@ def test_a_ranking_that_may_be_chance_is_not_to_be_acted_on():
 def test_a_cut_that_flags_next_to_nothing_does_not_hide_the_ranking():
     for cut in (100.0, 4.2):
         answer = verdict(found(cut=cut))
-        assert answer.advice.startswith("Next to nothing is predicted positive: work down the list")
+        assert answer.advice.startswith("Next to nothing is predicted positive: look at the")
     assert "Next to nothing" not in verdict(found()).advice
 
 
@@ -164,7 +164,7 @@ def test_no_flagged_row_has_no_precision():
 def test_without_a_model_folder_no_command_is_advised():
     for judged in (found(), found(GUESSED)):
         answer = verdict(judged, commands=False)
-        assert "from the highest score" in answer.advice
+        assert "from the highest score down" in answer.advice
         assert "drawn at random from the first 200" in answer.advice
         words = " ".join(answer)
         assert "nnpu predict" not in words

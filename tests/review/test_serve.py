@@ -79,6 +79,9 @@ def test_a_post_must_name_its_origin_and_be_what_the_page_sends(kept, server):
     for action, body, status in [
         ("answer", b"{", 400),
         ("answer", b"[]", 400),
+        ("answer", b"[" * 9_999, 400),
+        ("answer", good | {"row": "9" * 4_000}, 409),
+        ("answer", good | {"row": "-1"}, 409),
         ("answer", b'{"tab": 1}', 400),
         ("answer", b'{"tab": "t", "answer": "' + b"y" * 20_000 + b'"}', 400),
         ("answer", good | {"answer": "maybe"}, 400),

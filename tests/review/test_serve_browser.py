@@ -259,7 +259,7 @@ def test_the_stop_sign_is_shown_and_one_may_go_on(browser, serve, fitted, tmp_pa
 
     stop = browser.find_element("id", "stop")
     WebDriverWait(browser, 60).until(lambda _: stop.is_displayed())
-    assert "At least 90% of the positives are found" in stop.text
+    assert "At least 90 % of the positives are found" in stop.text
     looks = load(tmp_path / "r").looks
     browser.find_element("tag name", "body").send_keys("y")  # counts for no row
     assert load(tmp_path / "r").looks == looks

@@ -6,6 +6,7 @@ import json
 import multiprocessing
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
@@ -350,3 +351,20 @@ def test_answers_on_numbers_teach_as_a_kernel_ridge_regression_does():
     expected = model.fit(x[asked], y[asked] - y[asked].mean()).predict(x)
     found = worklist._ridge(x, asked, y[asked].astype(float))
     assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_list_of_texts_in_one_dense_view_is_taught_too():
+    """A linear model sees a text as thousands of sparse columns, beside its numbers."""
+    rng = np.random.default_rng(0)
+    y = rng.random(80) < 0.4
+    words = np.array(["alpha beta gamma", "delta epsilon zeta"])[y.astype(int)]
+    table = {
+        "amount": rng.normal(y, 1),
+        "story": [f"{text} number {i} of many" for i, text in enumerate(words)],
+        "known": (y & (rng.random(80) < 0.5)).astype(int),
+    }
+    job = TablePU(0.5, model="linear").fit(pa.table(table), "known")
+    review = job.review(pa.table(table))
+    for row in review.next(3):
+        review.answer([row], [float(y[row])])
+    assert len(review.next(3)) == 3

@@ -126,6 +126,9 @@ def test_text_becomes_sparse_rows_of_unit_length_that_share_words():
     [
         ("id", ["7", "8", "9"], "id"),
         ("customer_id", ["a", "b", "c"], "id"),
+        ("patientid", ["7", "8", "9"], "id"),
+        ("PID", ["7", "8", "9"], "id"),
+        ("paid", ["7", "8", "9"], "number"),
         ("", ["0", "1", "2"], "id"),  # the index that pandas writes
         ("id", ["7", "8", "8"], "number"),
         ("valid", ["7", "8", "9"], "number"),

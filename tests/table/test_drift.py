@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import nnpu
@@ -157,3 +158,42 @@ def test_scores_of_the_same_kind_are_not_remarked_on(gaussian, seed):
         warnings.simplefilter("error")
         gaussian.predict(frame)
         gaussian.predict(frame[~positive | (np.arange(len(frame)) % 2 == 0)])  # unlabelled rows
+
+
+def timed(cells):
+    return pa.table({"when": cells, "x": np.arange(400.0) % 7, "s": np.arange(400) % 4 == 0})
+
+
+def test_times_without_their_zone_and_dates_without_their_times_are_named():
+    """Both moved probabilities by .3 without a word."""
+    hours = np.random.default_rng(0).integers(0, 24 * 500, 400)
+    times = np.datetime64("2020-01-01") + hours.astype("timedelta64[h]")
+    zoned = pa.array(times.astype("datetime64[s]"), pa.timestamp("s", "Europe/Berlin"))
+    model = TablePU(0.4, model="linear").fit(timed(zoned), "s")
+    spelt = pa.array([f"{cell}+01:00" for cell in np.datetime_as_string(times + 1, unit="m")])
+
+    def said(cells, model=model):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            model.predict(timed(cells))
+        return " ".join(str(each.message) for each in found)
+
+    assert said(zoned) == said(spelt) == ""
+    without = r"when: times are written without one, which counts as UTC; in training with a zone"
+    assert without in said(pa.array(times.astype("datetime64[s]")))
+    assert without in said(pa.array(np.datetime_as_string(times, unit="m")))
+    assert "when: no cell has a time of day, 9" in said(pa.array(times.astype("datetime64[D]")))
+    plain = TablePU(0.4, model="linear").fit(timed(pa.array(times.astype("datetime64[s]"))), "s")
+    assert "when: times are written with a zone; in training without" in said(zoned, plain)
+
+
+def test_letters_with_accents_are_the_same_however_they_are_written():
+    towns = np.where(np.arange(400) % 3, "K\u00f6ln", "Bonn")
+    table = pa.table({"town": towns, "x": np.arange(400.0) % 7, "s": np.arange(400) % 4 == 0})
+    model = TablePU(0.4, model="linear").fit(table, "s")
+    other = table.set_column(0, "town", pa.array(np.char.replace(towns, "\u00f6", "o\u0308")))
+    assert np.array_equal(model.predict_proba(other), model.predict_proba(table))
+    renamed = table.rename_columns(["\u00f6", "x", "s"])
+    model = TablePU(0.4, model="linear").fit(renamed, "s")
+    with pytest.raises(InputError, match="which looks the same in other characters: rename it"):
+        model.predict(table.rename_columns(["o\u0308", "x", "s"]))

@@ -6,6 +6,7 @@ import json
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit, logit
 from sklearn.datasets import load_breast_cancer
@@ -54,6 +55,9 @@ def test_probabilities_and_their_log_odds_give_the_same():
         one.predict_proba(scores), other.predict_proba(expit(scores)), atol=1e-5
     )
     assert 0 < other.cut_ < 1
+    said = f"this page shows their log-odds: {other.unlabelled_cut_:.3g} is"
+    assert said in str(other.report())
+    assert "log-odds" not in str(one.report())
 
 
 def test_a_column_is_as_good_as_a_vector():
@@ -231,3 +235,45 @@ def test_scores_of_a_model_that_was_fitted_to_the_labels_are_noticed():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ScorePU(0.3).fit(unseen, s)
+
+
+def test_other_rows_are_checked_against_the_share_of_the_fit():
+    """As `TablePU.evaluate` does: rows of another share were judged by that of the fit."""
+    model = ScorePU(0.3).fit(*drawn(0.3, seed=0))
+    scores, s = drawn(0.7, seed=1)
+    found = model.evaluate(scores, s)
+    assert "is not what it was in the fit, 0.30" in found.prior_note
+    assert found.prior.low < 0.7 < found.prior.high
+    assert model.prior_ == 0.3
+    assert model.evaluate(scores, s, prior=0.7).prior.value == 0.7
+    assert not model.evaluate(*drawn(0.3, seed=2)).prior_note
+    with pytest.raises(ParameterError, match=r"'prior' parameter of ScorePU.evaluate must be gre"):
+        model.evaluate(scores, s, prior=0.1)
+    with pytest.warns(UserWarning, match="Labelled rows score lower than unlabelled ones"):
+        model.evaluate(-scores, s)
+
+
+def drawn(share, seed, n=3000):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < share
+    return rng.normal(3.0 * y, 1), (y & (rng.random(n) < 0.5)).astype(int)
+
+
+def test_labels_in_another_order_are_refused():
+    scores, s = drawn(0.3, seed=0)
+    model = ScorePU(0.3).fit(pd.Series(scores), pd.Series(s))
+    mixed = pd.Series(s).sample(frac=1, random_state=0)
+    for method in (model.fit, model.evaluate, model.predict, model.predict_proba):
+        with pytest.raises(InputError, match="index of the table in another order"):
+            method(pd.Series(scores), mixed)
+
+
+def test_one_labelled_row_and_scores_that_32_bits_make_equal_are_refused():
+    """The first gave probabilities that are all the same, the second lost its order in part."""
+    scores, s = drawn(0.3, seed=0)
+    with pytest.raises(InputError, match="1 labelled and 2999 unlabelled rows; at least two"):
+        ScorePU(0.3).fit(scores, np.arange(3000) == 7)
+    for offset in (1e7, 1e12):
+        with pytest.raises(InputError, match="would be equal in 32 bits; subtract their mean"):
+            ScorePU(0.3).fit(scores + offset, s)
+    ScorePU(0.3).fit(scores + 10, s)

@@ -79,4 +79,4 @@ def test_both_commands_print_the_same_ranges(seed, tmp_path, capsys):
         == re.search(r"Positive among them: about \S+ \((\S+) to (\S+)\)", fit).groups()
     )
     at_random = int(re.search(r"and about (\d+) others", prior)[1])
-    assert at_random == pytest.approx(int(re.search(r"If they were: (\d+)", fit)[1]), abs=1)
+    assert at_random == pytest.approx(int(re.search(r"With random labels: (\d+)", fit)[1]), abs=1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 
 import numpy as np
@@ -88,6 +90,7 @@ def test_every_option_of_a_fit_is_compared_with_python():
 
 
 @pytest.mark.filterwarnings("ignore:About .* of these rows are rows of the fit")  # with --time
+@pytest.mark.filterwarnings("ignore:The ids .* come from one list")  # in two samples
 @pytest.mark.parametrize(("options", "parameters"), SAME_BITS, ids=str)
 def test_the_command_and_python_give_the_same_bits(table, tmp_path, capsys, options, parameters):
     table.to_csv(tmp_path / "t.csv", index=False)
@@ -258,6 +261,20 @@ def test_a_page_that_cannot_be_drawn_does_not_cost_the_model(table, tmp_path, mo
     assert nnpu.load(tmp_path / "m").prior_ == 0.4
 
 
+def test_no_room_for_the_report_leaves_the_model_and_says_so(table, tmp_path, monkeypatch, capsys):
+    def fail(*arguments, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("nnpu.table.run.fit_page", fail)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    options = ["--model", "linear", "--prior", "0.4", "--out", str(tmp_path / "m")]
+    with pytest.raises(SystemExit, match="2"):
+        main(["fit", str(tmp_path / "t.csv"), "--label", "known", *options])
+    said = " ".join(capsys.readouterr().err.split())
+    assert "The model is saved, but not its report (No space left on device); make room" in said
+    assert nnpu.load(tmp_path / "m").prior_ == 0.4
+
+
 def test_a_calibration_that_fails_leaves_the_figures(table, monkeypatch):
     def fail(*arguments):
         raise InputError("too few")
@@ -356,7 +373,8 @@ def test_two_tables_are_one_with_labels_and_two_samples():
     how = {"model": "linear", "sampling": "two-sample"}
     other = TablePU(0.4, **how).fit(pd.concat([u, p]).reset_index(drop=True), s)
     assert one.sampling == one.sampling_ == "two-sample"
-    assert np.array_equal(one.decision_function(u), other.decision_function(u))
+    new = two_tables(seed=1)[1]  # rows of the fit have the scores that judged them
+    assert np.array_equal(one.decision_function(new), other.decision_function(new))
 
 
 def test_two_tables_from_files(tmp_path):
@@ -377,6 +395,12 @@ def test_what_two_tables_do_not_share_is_named():
         TablePU(0.4).fit_two(p.rename(columns={"town": "x", "size": "y"}), u)
     with pytest.raises(InputError, match="'size' is of two types"):
         TablePU(0.4).fit_two(p.assign(size="large"), u)
+    excluded = TablePU(0.4, model="linear", drop=["size"]).fit_two(p.assign(size="large"), u)
+    assert [(c.name, c.kind) for c in excluded.columns_.columns] == [
+        ("size", "dropped"),
+        ("town", "category"),
+    ]
+    excluded.predict(u)
     with pytest.raises(InputError, match="positives has fewer than two rows"):
         TablePU(0.4).fit_two(p[:1], u)
 

@@ -64,7 +64,7 @@ def test_members_of_words_take_the_words_and_the_others_the_numbers(model):
     names = model.get_feature_names_out()
     assert names[:2].tolist() == ["hour", "town"]
     assert names[2].startswith("text (")
-    scorers = dict(zip(clf._names, clf.scorers_, strict=True))
+    scorers = dict(zip(clf._mixture.names, clf.scorers_, strict=True))
     assert len(scorers["taught"].weights) == len(names) - 2
     assert clf.design_.numeric.tolist() == [0]
 
@@ -159,6 +159,21 @@ def test_several_texts_are_one_document(table):
     assert kinds["title"] == kinds["text"] == "text"
     assert model.transform(two).shape[1] == len(model.get_feature_names_out())
     assert np.isfinite(model.decision_function(two)).all()
+
+
+def test_names_beside_a_text_are_a_category(table):
+    """Few words that repeat are no part of the document; alone, or if all repeat, they are text."""
+    rows, _ = table
+    rng = np.random.default_rng(0)
+    sender = pa.array([f"the school of town {i}" for i in rng.integers(0, 80, len(rows))])
+    model = TablePU(0.4).fit(rows.append_column("sender", sender), "known")
+    kinds = {column.name: column.kind for column in model.columns_.columns}
+    assert kinds == {"text": "text", "hour": "number", "town": "category", "sender": "category"}
+    assert model.columns_.columns[-1].name == "text"
+    alone = TablePU().plan_columns(
+        rows.drop_columns("text").append_column("sender", sender), "known"
+    )
+    assert {column.name: column.kind for column in alone.columns}["sender"] == "text"
 
 
 @pytest.mark.parametrize("name", ["trees", "linear"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 
 import numpy as np
@@ -9,9 +10,14 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
+from torch import nn
 
-from nnpu.data.rows import as_rows
-from nnpu.training.batches import BatchPlan, automatic_blocks, derive_seed
+from nnpu import models
+from nnpu.data.rows import DenseRows, Rows, as_rows
+from nnpu.objective import Objective
+from nnpu.training import Training, TrainingSample, loop, train
+from nnpu.training.batches import BatchPlan, SingleBatch, automatic_blocks, derive_seed, prefetched
 
 
 def make_plan(sizes, batch_size, *, seed=0, least=1, **options):
@@ -191,3 +197,220 @@ def test_only_the_size_of_a_table_decides_whether_there_are_blocks(tmp_path):
     assert automatic_blocks(as_rows(many)) == 2**21
     file = np.memmap(tmp_path / "x", np.float64, "w+", shape=(2**27 + 1, 2))  # sparse: no disk
     assert automatic_blocks(as_rows(file)) == 2**21
+
+
+SIX = torch.arange(12.0).view(6, 2)
+
+
+class Counted:
+    """Rows that count how often they are gathered."""
+
+    def __init__(self, rows, monkeypatch):
+        self.times = 0
+        real = rows.take
+
+        def take(indices):
+            self.times += 1
+            return real(indices)
+
+        monkeypatch.setattr(rows, "take", take)
+
+
+@pytest.mark.parametrize("x", [SIX, sparse.csr_array(SIX.numpy())], ids=["dense", "sparse"])
+def test_the_same_rows_are_gathered_once_and_others_anew(x, monkeypatch):
+    rows = as_rows(x)
+    counted, kept = Counted(rows, monkeypatch), SingleBatch(rows)
+    indices = torch.tensor([4, 1])
+    assert kept.take(indices) is kept.take(indices)
+    assert counted.times == 1
+    other = kept.take(torch.tensor([0]))
+    assert len(other.offsets if hasattr(other, "offsets") else other) == 1
+    assert counted.times == 2
+
+
+def test_rows_that_were_written_to_are_gathered_anew():
+    kept, indices = SingleBatch(as_rows(SIX.clone())), torch.arange(6)
+    kept.take(indices).zero_()
+    assert torch.equal(kept.take(indices), SIX)
+
+
+class Spoiling(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.last(x.sub_(5.5).div_(3.5))
+
+
+def test_a_module_that_works_in_place_changes_neither_the_data_nor_later_epochs():
+    x, s = SIX.clone(), torch.tensor([1, 1, 0, 0, 0, 0], dtype=torch.int8)
+    results = []
+    for batch_size in (6, 100):
+        torch.manual_seed(0)
+        model, history = train(
+            Spoiling(),
+            TrainingSample(as_rows(x), s),
+            Objective(0.4),
+            epochs=4,
+            batch_size=batch_size,
+        )
+        results.append((history, model.last.weight.tolist()))
+    assert torch.equal(x, SIX)
+    assert results[0] == results[1]
+    expected = train(
+        nn.Sequential(Shifted(), seeded_linear()),
+        TrainingSample(as_rows(x), s),
+        Objective(0.4),
+        epochs=4,
+        batch_size=6,
+    )[1]
+    assert results[0][0] == expected
+
+
+class Shifted(nn.Module):
+    def forward(self, x):
+        return (x - 5.5) / 3.5
+
+
+def seeded_linear():
+    torch.manual_seed(0)
+    return nn.Linear(2, 1)
+
+
+def test_a_table_on_disk_is_read_once(tmp_path, monkeypatch):
+    np.save(tmp_path / "x.npy", SIX.numpy())
+    rows = as_rows(np.load(tmp_path / "x.npy", mmap_mode="r"))
+    counted = Counted(rows, monkeypatch)
+    s = torch.tensor([1, 1, 0, 0, 0, 0], dtype=torch.int8)
+    train(nn.Linear(2, 1), TrainingSample(rows, s), Objective(0.4), epochs=5, batch_size=6)
+    assert counted.times <= 2  # one of them ahead
+
+
+X = torch.arange(30.0).reshape(10, 3)
+
+
+class SlowRows(Rows):
+    """Rows that say they are on disk and note which thread took what."""
+
+    on_disk = True
+    shape = (10, 3)
+
+    def __init__(self):
+        self.taken = []
+
+    def __len__(self):
+        return 10
+
+    def take(self, indices):
+        self.taken.append((indices.tolist(), threading.current_thread().name))
+        if 9 in indices.tolist():
+            raise OSError("the disk is gone")
+        return X[indices]
+
+
+BATCHES = [torch.tensor([3, 1]), torch.tensor([0]), torch.tensor([2, 2])]
+
+
+def test_what_is_expected_is_taken_in_the_background_and_in_order():
+    table = SlowRows()
+    with prefetched(table) as rows:
+        assert rows.shape == (10, 3)
+        assert len(rows) == 10
+        assert rows.nbytes == 120
+        for batch in rows.expect(BATCHES):
+            assert torch.equal(rows.take(batch), X[batch])
+    assert [batch for batch, _ in table.taken] == [[3, 1], [0], [2, 2]]
+    assert all(name.startswith("nnpu-prefetch") for _, name in table.taken)
+
+
+def test_the_next_batch_is_under_way_before_it_is_asked_for():
+    table, begun = SlowRows(), threading.Event()
+    take = table.take
+    table.take = lambda indices: (begun.set() if indices is BATCHES[1] else None, take(indices))[1]
+    with prefetched(table) as rows:
+        rows.expect(BATCHES)
+        rows.take(BATCHES[0])
+        assert begun.wait(30)
+
+
+def test_what_was_not_expected_is_taken_all_the_same():
+    with prefetched(SlowRows()) as rows:
+        rows.expect(BATCHES)
+        other = torch.tensor([7, 8])
+        assert torch.equal(rows.take(other), X[other])
+        assert torch.equal(rows.take(BATCHES[0]), X[BATCHES[0]])
+        rows.expect([other])  # another epoch
+        assert torch.equal(rows.take(other), X[other])
+        assert torch.equal(rows.take(BATCHES[1]), X[BATCHES[1]])
+
+
+def test_an_error_in_the_background_is_raised_where_the_batch_is_taken():
+    with prefetched(SlowRows()) as rows:
+        first, bad = rows.expect([torch.tensor([1]), torch.tensor([9])])
+        rows.take(first)
+        with pytest.raises(OSError, match="the disk is gone"):
+            rows.take(bad)
+
+
+def test_no_thread_is_left_when_a_run_ends_or_fails():
+    def fail():
+        with prefetched(SlowRows()) as rows:
+            rows.expect(BATCHES)
+            raise RuntimeError
+
+    before = threading.active_count()
+    with pytest.raises(RuntimeError):
+        fail()
+    assert threading.active_count() == before
+
+
+def test_only_what_is_on_disk_is_read_ahead(tmp_path):
+    np.save(tmp_path / "x.npy", X.numpy())
+    mapped = as_rows(np.load(tmp_path / "x.npy", mmap_mode="r"))
+    in_memory = DenseRows(X)
+    with prefetched(in_memory) as rows:
+        assert rows is in_memory
+        assert rows.expect(BATCHES) is BATCHES
+    with prefetched(mapped) as rows:
+        assert rows is not mapped
+
+
+def test_a_run_that_was_stopped_within_an_epoch_goes_on_from_disk_in_the_same_bits(
+    tmp_path, monkeypatch
+):
+    """12 steps from a memory map, stopped before the sixth, while the seventh batch is read."""
+    x = np.random.default_rng(0).normal(size=(120, 4)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    sample = TrainingSample(
+        as_rows(np.load(tmp_path / "x.npy", mmap_mode="r")), torch.tensor([1] * 30 + [0] * 90)
+    )
+
+    def run(**options):
+        torch.manual_seed(0)
+        return train(
+            models.mlp(4, (5,)),
+            sample,
+            Objective(0.4),
+            epochs=3,
+            batch_size=30,
+            options=Training(block_rows=4, **options),
+        )
+
+    whole, history = run()
+    step, counter = loop.train_step, iter(range(100))
+
+    def stopped(*arguments):
+        if next(counter) == 5:
+            raise RuntimeError("stopped")
+        return step(*arguments)
+
+    monkeypatch.setattr(loop, "train_step", stopped)
+    checkpoint = {"checkpoint": tmp_path / "run", "checkpoint_every": 1}
+    with pytest.raises(RuntimeError, match="stopped"):
+        run(**checkpoint)
+    monkeypatch.setattr(loop, "train_step", step)
+    resumed, resumed_history = run(**checkpoint)
+    assert resumed_history == history
+    for mine, theirs in zip(resumed.parameters(), whole.parameters(), strict=True):
+        assert torch.equal(mine, theirs)

@@ -30,7 +30,7 @@ def test_in_a_pipe_each_of_a_few_epochs_gets_a_line(capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == [
-        f"epoch {e}/3: risk 0.2500, held out 0.1250, 50% of steps corrected" for e in (1, 2, 3)
+        f"epoch {e}/3: risk 0.2500, held out 0.1250, 50 % of steps corrected" for e in (1, 2, 3)
     ]
 
 

@@ -42,8 +42,8 @@ def columns(data: Path, label: str | None, as_json: bool, **options: Any) -> Non
     """Show what nnpu fit would do with each column of DATA.
 
     A column is a number, a category, a date, yes or no, text or an id, or it is excluded. Nothing
-    is fitted or written. Change what is done by --id, --drop, --keep, --groups and --time, or by
-    another spelling of the cells.
+    is fitted or written. To have a column treated otherwise, use --id, --drop, --keep, --groups or
+    --time, or spell its cells another way.
     """
     from nnpu.table import TablePU
     from nnpu.table._messages import column_lines

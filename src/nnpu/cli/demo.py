@@ -199,7 +199,7 @@ def _lines(found: Mapping[str, Any]) -> list[str]:
             _compare(f"malignant among the first {n}", found["top"][n], truth["top"][n], "d")
             for n in map(str, _FIRST)
         ),
-        _compare("share of them that it finds", found["recall"], truth["recall"], ".2f"),
+        _compare("share of the malignant found", found["recall"], truth["recall"], ".2f"),
     ]
 
 

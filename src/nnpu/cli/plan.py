@@ -135,7 +135,7 @@ def _panels(tables: dict[str, list[dict[str, Any]]]) -> list[Panel]:
         Panel(
             f"Precision against {label.split(',')[0]}",
             label,
-            "half-width of the interval",
+            "half-width of the range",
             [
                 curve(tables[name], "n", "half_width", "guaranteed", "blue"),
                 curve(tables[name], "n", "simulated", "typical (simulated)", "orange", "dashed"),
@@ -206,8 +206,8 @@ def _spending(result: Plan) -> list[str]:
     cost = "" if result.cost_ratio == 1 else f" (a positive costs {result.cost_ratio:g} rows)"
     lines = [
         "What to collect",
-        f"  {result.part_p:.0%} of the sampling uncertainty comes from the positives, "
-        f"{result.part_u:.0%} from the unlabelled rows.",
+        f"  {100 * result.part_p:.0f} % of the sampling uncertainty comes from the positives, "
+        f"{100 * result.part_u:.0f} % from the unlabelled rows.",
         f"  Spend next on: {result.spend_on}{cost}.",
     ]
     if result.purchase is None:

@@ -129,6 +129,8 @@ def predict(
     if as_json:
         click.echo(json.dumps({"out": str(out), **written._asdict()}), err=to_stdout)
     elif top is not None:
-        say(f"The first {how_many(written.rows, 'row')} of the list: {out}", err=to_stdout)
+        known = how_many(written.known, "labelled row")
+        rest = f" ({known} of the fit left out)" if written.known else ""
+        say(f"The first {how_many(written.rows, 'row')} of the list{rest}: {out}", err=to_stdout)
     else:
         say(f"{written}: {out}", err=to_stdout)

@@ -22,11 +22,11 @@ __all__ = ["review"]
 _PURPOSE = "Purpose: estimate, finding, learning, or a mixture such as finding=0.3+estimate=0.7."
 _ROWS = "Number of rows to draw.  [default: 100; 30 with --top]"
 _TOP = "Review the first N rows of the list alone: what share of them is positive?"
-_KNOWN = "Answered sheet of another review of these rows: they are not asked again; repeatable."
-_ASKED = "Question that the page asks about each row."
+_KNOWN = "Answered sheet of another review; its rows are not asked again; repeatable."
+_ASKED = "Question to ask about each row on the page."
 _FOLDER = "Work down the list: keep rounds and answers in this folder."
 _NEXT = "With --folder: write the next N rows to --out."
-_WAITING = "With --folder: write the rows without an answer again."
+_WAITING = "With --folder: write the unanswered rows again."
 _UNTIL = (
     "With --next: stop once this share of the positives is found, such as recall=0.9; rows are "
     "chosen to get there soonest."
@@ -59,7 +59,7 @@ _KEPT = ResultFolder(files=("review.json", "review.safetensors", "looks.jsonl"))
 @click.option("--port", type=click.IntRange(1, 65535), help=_PORT)
 @click.option("--random", type=click.FloatRange(0, 1), help=_RANDOM)
 @click.option("--until", metavar="recall=R", help=_UNTIL)
-@click.option("--by", default="", help="With --folder: who looks, if there are several people.")
+@click.option("--by", default="", help="With --folder: your name, if several people answer.")
 @click.option("--for", "purpose", default="estimate", show_default=True, help=_PURPOSE)
 @click.option("--question", default="Is this row a positive?", show_default=True, help=_ASKED)
 @click.option("--label", metavar="COLUMN", help="Label column.  [default: that of the fit]")

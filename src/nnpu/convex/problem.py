@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONVEX_LOSSES",
     "ConvexLoss",
-    "Evaluation",
+    "Pass",
     "Problem",
     "column_sums",
     "gram",
@@ -152,7 +152,7 @@ def gram(block: Any) -> Floats:
 CACHE = 2**26  # numbers: features of up to half a gigabyte are kept from pass to pass
 
 
-class Evaluation(NamedTuple):
+class Pass(NamedTuple):
     """What one pass over the rows gives: J and its gradient at θ, and the scores g (without b)."""
 
     objective: float
@@ -239,7 +239,7 @@ class Problem:
         if kept:
             self._kept = kept
 
-    def evaluate(self, theta: Floats, loss: ConvexLoss, alpha: float) -> Evaluation:
+    def evaluate(self, theta: Floats, loss: ConvexLoss, alpha: float) -> Pass:
         """Return J(θ), its gradient and the scores, in one pass."""
         w, b = self.split(theta)
         value, pulled, total = 0.0, np.zeros(self.size), 0.0
@@ -255,7 +255,7 @@ class Problem:
         penalty = self.penalty(alpha)
         objective = value - float(self.linear @ theta) + float(penalty @ theta**2) / 2
         gradient = self._join(pulled, total) - self.linear + penalty * theta
-        return Evaluation(objective, gradient, scores)
+        return Pass(objective, gradient, scores)
 
     def hessian(self, curvature: Floats, alpha: float) -> Floats:
         """Return Σ_i curvature_i (φ_i, 1)(φ_i, 1)ᵀ + α: rows without curvature are skipped."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nnpu.convex.problem import ConvexLoss, Evaluation, Problem
+    from nnpu.convex.problem import ConvexLoss, Pass, Problem
 
     Floats = NDArray[np.float64]
 
@@ -156,7 +156,7 @@ def _is_near(gradient: Floats, problem: Problem, alpha: float, tol: float) -> bo
 
 
 def _newton_direction(
-    problem: Problem, loss: ConvexLoss, alpha: float, theta: Floats, now: Evaluation
+    problem: Problem, loss: ConvexLoss, alpha: float, theta: Floats, now: Pass
 ) -> Floats:
     curvature = problem.weights * loss.curvature(now.scores + problem.split(theta)[1])
     if problem.intercept and not curvature.any():
@@ -194,9 +194,9 @@ def _backtrack(
     loss: ConvexLoss,
     alpha: float,
     theta: Floats,
-    now: Evaluation,
+    now: Pass,
     direction: Floats,
-) -> tuple[Floats, Evaluation] | None:
+) -> tuple[Floats, Pass] | None:
     """Halve the step until J falls enough (Armijo's rule); None if rounding hides any fall."""
     descent = float(now.gradient @ direction)
     rounding = 1e-15 * (1 + abs(now.objective))

@@ -142,6 +142,8 @@ _NO_VALUE = (
 def plain_text(cells: Any) -> Any:
     """Return cells as strings without surrounding spaces; 7.0 is 7.
 
+    Letters with accents become one character each (NFC), however a program writes them.
+
     Examples
     --------
     >>> import pyarrow as pa
@@ -157,7 +159,9 @@ def plain_text(cells: Any) -> Any:
         cells = _whole(cells)
     if pa.types.is_null(cells.type):
         return pa.nulls(len(cells), pa.large_string())
-    return pc.utf8_trim_whitespace(cells.cast(pa.large_string()))
+    text = pc.utf8_trim_whitespace(cells.cast(pa.large_string()))
+    plain = pc.all(pc.string_is_ascii(text)).as_py() is not False
+    return text if plain else pc.utf8_normalize(text, form="NFC")
 
 
 def as_text(cells: Any, *, none_is_missing: bool = False) -> Any:

@@ -155,7 +155,10 @@ def _excel_rows(
         with zipfile.ZipFile(source) as archive:
             check_unpacked(source, sum(member.file_size for member in archive.infolist()))
         book = openpyxl.load_workbook(source, read_only=True, data_only=True)
-        header, *rows = _filled_rows(source, _excel_sheet(source, book, sheet)) or [{}]
+        chosen = _excel_sheet(source, book, sheet)
+        header, *rows = _filled_rows(source, chosen) or [{}]
+        if not all(place in row for row in rows for place in header):
+            _check_formulas(source, chosen)
     except InputError:
         raise
     except Exception as error:  # of zip, of XML, of openpyxl: there are a dozen kinds
@@ -171,6 +174,32 @@ def _excel_rows(
     names = {place: str(header.get(place, "")) for place in places}
     check_unique(source, names.values())
     return names, rows, sum(not row for row in rows)
+
+
+def _check_formulas(source: Path, sheet: Any) -> None:
+    """Raise `InputError` if a sheet has formulas and the workbook none of their values.
+
+    A program that writes formulas without computing them, such as openpyxl, leaves them out; one
+    that has computed them has a value in at least one of the cells.
+    """
+    openpyxl = need("openpyxl", extra="excel", owner=f"Reading {source.name}")
+    book = openpyxl.load_workbook(source, read_only=True)
+    try:
+        values, n = iter(sheet.iter_rows(values_only=True)), 0
+        book[sheet.title].reset_dimensions()
+        for row in book[sheet.title].iter_rows():
+            cells = next(values, ())
+            places = [place for place, cell in enumerate(row) if cell.data_type == "f"]
+            if any(place < len(cells) and cells[place] is not None for place in places):
+                return
+            n += len(places)
+    finally:
+        book.close()
+    if n:
+        raise InputError(
+            f"{source}: sheet {sheet.title!r} has {n:,} formulas and no value of any. Open the "
+            "workbook in a spreadsheet program and save it once: that computes them."
+        )
 
 
 def _excel_sheet(source: Path, book: Any, sheet: str | None) -> Any:

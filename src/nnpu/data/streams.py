@@ -293,7 +293,7 @@ def format_reader(source: Path) -> Callable[..., Any]:
     packed = (".gz", ".bz2", ".xz")
     known = [end for ends in (_SEPARATED, *_FORMATS) for end in ends if not end.endswith(packed)]
     raise InputError(
-        f"{source}: the file name must end in one of {', '.join(known)}; text may be packed (.gz)."
+        f"{source}: the file name must end in one of {', '.join(known)}; text may be gzipped (.gz)."
     )
 
 

@@ -244,7 +244,7 @@ def long_cells() -> Iterator[None]:
 
 
 _SNIFFED = 1 << 16  # bytes at the beginning of a text that are looked at
-_LONGEST_HEADER = 1 << 24
+_LONGEST_HEADER = 1 << 24  # bytes: a million names
 LOOKED = 1 << 20  # bytes that are looked through together
 _MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 

@@ -25,7 +25,13 @@ from nnpu.estimators.explain import contributions
 from nnpu.estimators.features import offset_to_json, prior_rows, rows_of, validate
 from nnpu.estimators.loading import restore_shared, save
 from nnpu.metrics.scorers import PUScorer
-from nnpu.parameters import ParameterError, check_prior, check_prior_range, check_sampling
+from nnpu.parameters import (
+    InputError,
+    ParameterError,
+    check_prior,
+    check_prior_range,
+    check_sampling,
+)
 from nnpu.prior import PriorEstimate, estimate_prior
 
 if TYPE_CHECKING:
@@ -126,11 +132,16 @@ def refuse_search_over_prior(parameters: Mapping[str, Any], owner: str) -> None:
 
 def _goes_by_own_prior(scorer: Any) -> bool:
     """Return whether a scorer, or one of several, takes the prior from the estimator."""
+    from sklearn.dummy import DummyClassifier  # heavy, and a search has loaded them
+    from sklearn.metrics import check_scoring
+
     several = getattr(scorer, "_scorers", None)  # scikit-learn's scorer of several metrics
     each = list(several.values()) if isinstance(several, dict) else [scorer]
-    # The scorer that calls `score`: a private class of scikit-learn, which has no public sign.
-    by_default = [type(one).__name__ == "_PassthroughScorer" for one in each]
-    return any(by_default) or any(one.prior is None for one in each if isinstance(one, PUScorer))
+    calls_score = type(check_scoring(DummyClassifier()))  # what a search without scoring= uses
+    return any(
+        one.prior is None if isinstance(one, PUScorer) else isinstance(one, calls_score)
+        for one in each
+    )
 
 
 metrics.register_scorers()  # for scoring="pu_f1"
@@ -202,6 +213,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
     _takes_images = False  # images, and nothing else
     _trains_in_epochs = False  # as networks do, for as long as the user likes
     _one_sample_only = False
+    _negatives_are_population = False  # known ones: unlabelled rows of one sample, else not used
     _traced_by_torch = False  # its ONNX graph is
 
     def set_params(self, **params: Any) -> Self:
@@ -437,6 +449,8 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
 
     def _ignores_negatives(self) -> str:
         """Say who does not use known negatives, and what to do; empty if they are used."""
+        if self._negatives_are_population and self.sampling == "two-sample":
+            return f"{type(self).__name__}; PUClassifier(risk='nnpnu') uses them."
         return ""
 
     def _prior_samples(self, data: FitData, work: Any) -> tuple[Any, Any, Any]:
@@ -474,6 +488,19 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         chosen = threshold_choice.threshold(self, scores, codes, at, precision, recall)
         self.threshold_ = chosen.value
         return chosen
+
+    def _calibrate_on(self, scores: NDArray[np.float32], codes: Labels, failed: str) -> bool:
+        """Calibrate on rows that the fit held out; warn with these words if they cannot."""
+        try:
+            self.calibration_ = threshold_choice.calibration(self, scores, codes)
+        except (InputError, ParameterError) as error:
+            warnings.warn(
+                f"{failed}: {error}",
+                UserWarning,
+                stacklevel=5,
+            )
+            return False
+        return True
 
     def _prepare(self, data: FitData) -> Any:
         """Do what can fail on bad input before the prior is estimated.

@@ -39,7 +39,7 @@ from nnpu.metrics import propensity_metrics
 from nnpu.parameters import InputError, ParameterError, shown
 from nnpu.prior import PriorEstimate, estimate_prior
 from nnpu.prior.scores import spline_features
-from nnpu.ranges import Z90
+from nnpu.ranges import ENDS, Z90
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -431,7 +431,7 @@ def _log_odds(model: Any, X: Any) -> Floats:
 MODEL_LABELS = 100
 
 _SHARES = 12  # that are tried
-_DRAWS = 2
+_DRAWS = 2  # of labelled rows by their weights: the mean of their estimates counts
 _MOST = 0.95  # quantile of the weights above which no row counts more
 _MORE = 1 + 1e-6  # the prior is greater than the labelled share
 
@@ -495,7 +495,7 @@ def _by_likelihood(features: Floats, drivers: Floats, s: NDArray[np.bool_]) -> L
     log_weight -= PchipInterpolator(tried[::-1], loss[::-1])(log_odds)
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
-    low, high = np.interp([0.05, 0.95], np.cumsum(weight) - weight / 2, share).tolist()
+    low, high = np.interp(ENDS, np.cumsum(weight) - weight / 2, share).tolist()
     return float(share @ weight), low, high
 
 

@@ -152,11 +152,11 @@ class Evaluation:
     flagged: int
     s: NDArray[np.int8] = field(repr=False)
     scores: NDArray[np.float32] = field(repr=False)
+    hidden: Hidden = field(repr=False)
     ranking: Ranking | None = field(default=None, repr=False)
     images: Any = field(default=None, repr=False)
     drift: tuple[str, ...] = ()
     cells: Mapping[str, tuple[int, int | None]] = field(default_factory=dict, repr=False)
-    hidden: Hidden = field(default=None, repr=False)  # type: ignore[assignment]
     fold: NDArray[np.intp] | None = field(default=None, repr=False)
     audited: bool = False
     names: Sequence[Any] | NDArray[Any] | None = field(default=None, repr=False)
@@ -564,7 +564,7 @@ def hidden_lines(found: Evaluation, most: int = 5) -> list[str]:
         of = count(hidden.at_random.top(first), first)
         many = "" if given else f"{about} {ends} positive, "
         lines.append(
-            f"Ranges allow for labels that were not given at random. If they were: {many}"
+            f"Ranges allow for labels that were not given at random. With random labels: {many}"
             f"{of[0]} {of[1]} of the first {first:,}{' positive' if given else ''}."
         )
     elif not hidden.contradicted:
@@ -654,7 +654,7 @@ def _shown(name: str, value: float) -> str:
     return f"{min(max(value, 0.0), _HIGHEST.get(name, 1.0)):.3f}"
 
 
-_LONGEST_NAME = 80
+_LONGEST_NAME = 80  # characters of a row's name: a table of the page stays a table
 
 
 class RankedRow(NamedTuple):

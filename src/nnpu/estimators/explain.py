@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from nnpu.metrics.estimates import rank_curve
 from nnpu.parameters import InputError, check_count
 from nnpu.ranges import Z90
 
@@ -151,19 +152,13 @@ def _auc_influence(
     factor = 1 / (1 - classifier.prior_)
     if classifier.sampling == "one-sample":
         factor *= float(np.mean(~of_p))
-    p, u = np.sort(scores[of_p]), np.sort(scores[of_u])
+    p, u = scores[of_p], scores[of_u]
     out = np.zeros(len(scores))
-    beaten, beating = _share_below(u, scores[of_p]), 1 - _share_below(p, scores[of_u])
+    beaten = rank_curve(u, np.ones(len(u)), at=p)
+    beating = 1 - rank_curve(p, np.ones(len(p)), at=u)
     out[of_p] = factor * (beaten - beaten.mean() / 2)
     out[of_u] = factor * (beating - beating.mean() / 2)
     return out
-
-
-def _share_below(values: NDArray[Any], at: NDArray[Any]) -> NDArray[np.float64]:
-    below = np.searchsorted(values, at, side="left")
-    not_above = np.searchsorted(values, at, side="right")
-    share: NDArray[np.float64] = (below + not_above) / (2 * len(values))
-    return share
 
 
 def _difference(lost: NDArray[np.float64], codes: Labels, sampling: str) -> tuple[float, float]:

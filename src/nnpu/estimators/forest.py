@@ -14,9 +14,8 @@ from arrays that `Forest` has checked, or made itself.
 
 from __future__ import annotations
 
-import importlib
 import threading
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from scipy import sparse
 
 from nnpu.data.vectors import row_blocks
 from nnpu.estimators.threads import count_jobs, in_threads
+from nnpu.extras import find_lightgbm
 from nnpu.parameters import InputError
 
 if TYPE_CHECKING:
@@ -90,6 +90,15 @@ class Forest:
     value: NDArray[np.float64]
     category: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     goes_left: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
+    # How many rows times trees were scored, and what was made to score more of them quickly: no
+    # part of the value, and nothing that a pickle or another process could take.
+    _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.arrays()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**{name: state[name] for name in state if name[0] != "_"})  # type: ignore[misc]
 
     @classmethod
     def from_text(cls, text: str) -> Forest:
@@ -134,8 +143,7 @@ class Forest:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what `stored_forest` takes."""
-        names = [one.name for one in fields(self)]
-        kept = names if len(self.category) else list(TYPES)
+        kept = [*TYPES, *(CATEGORY_TYPES if len(self.category) else ())]
         return {name: getattr(self, name) for name in kept}
 
     def scores(self, X: Any, n_threads: int = 0) -> NDArray[np.float64]:
@@ -151,7 +159,7 @@ class Forest:
         if self._many(X):
             tables = None
             if isinstance(X, np.ndarray):
-                tables = self._made("_tables", lambda: table_scorer(self))
+                tables = self._once("tables", lambda: table_scorer(self))
             if tables is not None:
                 return np.concatenate(in_threads(tables, X, n_threads or None))
             if (predict := self._predictor_for(X)) is not None:
@@ -164,19 +172,19 @@ class Forest:
 
         Tables and LightGBM's predictor take as long to make as some thousand rows to walk.
         """
-        passed = self.__dict__.get("_passed", 0) + X.shape[0] * len(self.roots)
-        self.__dict__["_passed"] = passed  # the class is frozen, and this is no part of its value
+        passed = self._made.get("passed", 0) + X.shape[0] * len(self.roots)
+        self._made["passed"] = passed
         return bool(passed >= _MANY)
 
-    def _made(self, name: str, make: Callable[[], Any]) -> Any:
+    def _once(self, name: str, make: Callable[[], Any]) -> Any:
         """Return what was made on first use and is kept under a name, whichever thread comes."""
         with _MAKING:
-            if name not in self.__dict__:
-                self.__dict__[name] = make()
-            return self.__dict__[name]
+            if name not in self._made:
+                self._made[name] = make()
+            return self._made[name]
 
     def _predictor_for(self, X: Any) -> Predict | None:
-        found: Predict | None = self._made("_predictor", lambda: predictor(self, X.shape[1]))
+        found: Predict | None = self._once("predictor", lambda: predictor(self, X.shape[1]))
         return found
 
     def first(self, n: int) -> Forest:
@@ -446,9 +454,8 @@ def _exponent(powers: NDArray[np.int32]) -> NDArray[np.int32]:
 
 def predictor(forest: Forest, n_features: int) -> Predict | None:
     """Return LightGBM's sum of the forest's trees for rows; None without LightGBM."""
-    try:
-        lightgbm = importlib.import_module("lightgbm")
-    except (ImportError, OSError):  # not installed, or without the OpenMP library
+    lightgbm = find_lightgbm()
+    if lightgbm is None:
         return None
     booster = lightgbm.Booster(model_str=_text(forest, n_features))
 

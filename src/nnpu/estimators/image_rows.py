@@ -30,7 +30,7 @@ __all__ = [
     "open_images",
 ]
 
-_CHANNELS = (1, 3, 4)
+_CHANNELS = (1, 3, 4)  # grey, RGB, RGBA
 _LEAST = 5  # pixels a side: an axis of 1, 3 or 4 is then always that of the channels
 _MODES = {"1": "L", "L": "L", "P": "RGB", "RGB": "RGB", "RGBA": "RGBA"}  # as they are read
 _SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}

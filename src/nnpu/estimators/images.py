@@ -12,7 +12,6 @@ import json
 import os
 import sys
 import time
-import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +30,7 @@ with needing("torch", extra="torch", owner="ImagePU"):
 from nnpu.calibration import positive_share, soft_labels
 from nnpu.data.folds import PUStratifiedKFold
 from nnpu.data.vectors import as_array
-from nnpu.estimators import loading, threshold_choice
+from nnpu.estimators import loading
 from nnpu.estimators.base import BasePUClassifier, FitData
 from nnpu.estimators.image_network import (
     ConvNet,
@@ -76,11 +75,11 @@ __all__ = [
     "RUNS",
     "STAGES",
     "TIMED",
-    "Folds",
     "HeldOut",
+    "ImageFolds",
     "ImagePU",
-    "Plan",
     "Stages",
+    "TrainingPlan",
     "budget",
     "read_plan",
     "seconds_an_image",
@@ -90,12 +89,12 @@ __all__ = [
 STAGES = ("apart", "half", "first", "second", "pretext")
 TIMED = "plan.json"  # of a fit that was given minutes, beside its checkpoints
 RUNS = ("pretext", "apart-0", "apart-1", "half-0", "half-1", "first", "second")  # a network each
-_BATCH = 256
-_LR, _DECAY = 3e-3, 5e-4
+_BATCH = 256  # images, at most
+_LR, _DECAY = 3e-3, 5e-4  # of AdamW at its peak
 _LR_LATER = 1e-3  # of a network that starts from the weights of another
 _POSITIVES = 64  # labelled images that every batch of the first stage holds, if there are as many
 _MEASURED = 20  # batches that batch norm is measured on anew
-_FOLDS = 10
+_FOLDS = 10  # one of them calibrates
 _PAUSE = 5.0  # seconds between two lines of progress
 _LEAST = 4  # labelled, and unlabelled, images that a fit needs
 _TRIED = 3  # steps that tell what one costs
@@ -104,7 +103,7 @@ _SPARE = 0.85  # of the time is for passes; scoring takes the rest
 _PRETEXT_COST = 0.6  # of a pass, as its images are smaller
 
 
-class Plan(NamedTuple):
+class TrainingPlan(NamedTuple):
     """Images per batch, and passes over the data of each kind of network.
 
     Without a pretext networks start from random weights.
@@ -122,23 +121,23 @@ class Plan(NamedTuple):
         return (1 - 1 / _FOLDS) * once + auto * (self.apart + self.first)
 
 
-def budget(n_rows: int, epochs: int | str) -> Plan:
+def budget(n_rows: int, epochs: int | str) -> TrainingPlan:
     """Return the plan for so many images: at least some hundred steps for every network.
 
     >>> budget(61_000, "auto"), budget(1_347, "auto").first, budget(1_347, 3).first
-    (Plan(batch_size=256, apart=3, first=8, second=5, pretext=0), 44, 3)
+    (TrainingPlan(batch_size=256, apart=3, first=8, second=5, pretext=0), 44, 3)
     """
     batch_size = min(_BATCH, max(32, n_rows // 16))
     if not isinstance(epochs, str):
-        return Plan(batch_size, epochs, epochs, epochs)
+        return TrainingPlan(batch_size, epochs, epochs, epochs)
     steps = -(-n_rows // batch_size)
     first = min(max(8, 750 // steps), 100)
-    return Plan(batch_size, max(3, first // 3), first, max(5, 5 * first // 8))
+    return TrainingPlan(batch_size, max(3, first // 3), first, max(5, 5 * first // 8))
 
 
 def timed_budget(
     n_rows: int, seconds: float, costs: tuple[float, float], *, auto: bool
-) -> tuple[Plan, bool]:
+) -> tuple[TrainingPlan, bool]:
     """Return a plan that takes about so many seconds, and whether the network is the residual one.
 
     Parameters
@@ -155,19 +154,21 @@ def timed_budget(
     Examples
     --------
     >>> timed_budget(50_000, 3600, (3.4e-4, 1.2e-3), auto=False)
-    (Plan(batch_size=256, apart=3, first=11, second=23, pretext=34), True)
+    (TrainingPlan(batch_size=256, apart=3, first=11, second=23, pretext=34), True)
     >>> timed_budget(50_000, 300, (3.4e-4, 1.2e-3), auto=False)
-    (Plan(batch_size=256, apart=2, first=8, second=8, pretext=0), False)
+    (TrainingPlan(batch_size=256, apart=2, first=8, second=8, pretext=0), False)
     """
     batch_size = budget(n_rows, 1).batch_size
 
-    def plan(epochs: int, *, residual: bool) -> Plan:
+    def plan(epochs: int, *, residual: bool) -> TrainingPlan:
         if not residual:
-            return Plan(batch_size, max(1, epochs // 3), epochs, epochs)
+            return TrainingPlan(batch_size, max(1, epochs // 3), epochs, epochs)
         first = max(1, epochs // 2)
-        return Plan(batch_size, max(1, first // 3), first, epochs, pretext=max(1, 3 * epochs // 2))
+        return TrainingPlan(
+            batch_size, max(1, first // 3), first, epochs, pretext=max(1, 3 * epochs // 2)
+        )
 
-    def longest(*, residual: bool) -> Plan:
+    def longest(*, residual: bool) -> TrainingPlan:
         passes = _SPARE * seconds / (costs[residual] * n_rows)
         share = passes / plan(600, residual=residual).passes(auto=auto)
         return plan(max(1, min(100, int(600 * share))), residual=residual)
@@ -177,13 +178,13 @@ def timed_budget(
     return larger if enough else longest(residual=False), enough
 
 
-def read_plan(path: Path) -> tuple[Plan, bool]:
+def read_plan(path: Path) -> tuple[TrainingPlan, bool]:
     """Read the plan of a fit that is resumed."""
     try:
         stored = json.loads(path.read_text())
         residual = stored.pop("residual")
         least = {"pretext": 0}
-        plan = Plan(
+        plan = TrainingPlan(
             **{
                 name: check_count(name, n, "the plan", low=least.get(name, 1))
                 for name, n in stored.items()
@@ -210,7 +211,7 @@ def seconds_an_image(network: nn.Module, rows: Rows, batch_size: int) -> float:
     return min(took) / len(images)
 
 
-class Folds:
+class ImageFolds:
     """Which images a network learns from.
 
     Equal images fall into the same fold, so a positive that is also in U is not recognised.
@@ -305,7 +306,7 @@ class Stages:
         Their PU labels.
     make : callable
         Makes a new network.
-    plan : Plan
+    plan : TrainingPlan
         Batch size and epochs.
     sampling, seed
         As in `ImagePU`.
@@ -318,7 +319,7 @@ class Stages:
     rows: Rows
     codes: Labels
     make: Callable[[], ConvNet]
-    plan: Plan
+    plan: TrainingPlan
     sampling: str
     seed: int
     checkpoint: Any = None
@@ -327,7 +328,7 @@ class Stages:
     start: ConvNet | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.folds = Folds(self.rows, self.codes, self.seed)
+        self.folds = ImageFolds(self.rows, self.codes, self.seed)
         self._started, self._passed, self._due = time.monotonic(), 0.0, 0.0
 
     def pretext(self) -> None:
@@ -693,7 +694,7 @@ class ImagePU(BasePUClassifier):
         work.pretext()
         return work
 
-    def _plan(self, rows: Rows, make: Callable[[bool], nn.Module]) -> tuple[Plan, bool]:
+    def _plan(self, rows: Rows, make: Callable[[bool], nn.Module]) -> tuple[TrainingPlan, bool]:
         """Return how long the networks are trained, and whether they are residual ones."""
         plan = budget(len(rows), self.epochs)
         if self.minutes is None:
@@ -726,7 +727,11 @@ class ImagePU(BasePUClassifier):
         self.module_ = work.second(work.first(self.prior_), share)
         self.history_ = work.history
         self.threshold_ = self._cut(data.x, data.codes, share)
-        if self._calibrate_on(work.held_out(self.module_)) and self.prior_estimate_ is not None:
+        held_out = work.held_out(self.module_)
+        failed = "The held-out images could not calibrate the probabilities"
+        calibrated = self._calibrate_on(held_out.scores, held_out.codes, failed)
+        calibrated = calibrated and self.calibration_.slope > 0
+        if calibrated and self.prior_estimate_ is not None:
             self.threshold_ = -self.calibration_.intercept / self.calibration_.slope
         work.finish()
 
@@ -739,19 +744,6 @@ class ImagePU(BasePUClassifier):
         scores = predict_scores(self.module_, rows, index=index).numpy()
         cut = np.quantile(scores, 1 - share, method="higher")
         return float(np.nextafter(cut, np.float32(-np.inf)))
-
-    def _calibrate_on(self, held_out: HeldOut) -> bool:
-        """Calibrate on the images that were held out, if they can; return whether they could."""
-        try:
-            self.calibration_ = threshold_choice.calibration(self, held_out.scores, held_out.codes)
-        except (InputError, ParameterError) as error:
-            warnings.warn(
-                f"The held-out images could not calibrate the probabilities: {error}",
-                UserWarning,
-                stacklevel=5,
-            )
-            return False
-        return self.calibration_.slope > 0
 
     def _scores(self, X: Any) -> NDArray[np.float32]:
         return predict_scores(self.module_, X).numpy()

@@ -97,43 +97,46 @@ def split(
     rows = _rows_to_fit(s)
     ones = np.ones((len(s), 1))
     design = np.column_stack([ones, features])  # of the class: a level, then its columns
-    labelled, n = s[rows], len(rows)
     start = np.zeros(design.shape[1])
     start[0] = logit(prior)
-
-    # 1. The labelling is known: the class alone is fitted.
-    if known is not None:
+    if known is not None:  # the class alone is fitted
         nothing = ones[rows, :0]
-        product = _Product(design[rows], nothing, labelled, prior, offset=logit(known[rows]))
+        product = _Product(design[rows], nothing, s[rows], prior, offset=logit(known[rows]))
         theta = _minimise(product, start).x
         return Split(design @ theta, np.asarray(known, dtype=np.float64), varies=True)
 
-    # 2. The same chance for all: the class, and one level.
-    level = logit(np.clip(labelled.mean() / prior, 1e-6, 1 - 1e-6))
-    plain = _minimise(
-        _Product(design[rows], ones[rows], labelled, prior), np.append(start, float(level))
-    )
+    constant = _Product(design[rows], ones[rows], s[rows], prior)
+    level = logit(np.clip(s[rows].mean() / prior, 1e-6, 1 - 1e-6))
+    plain = _minimise(constant, np.append(start, float(level)))
 
-    # 3. A chance that depends on x, from several starts: the likelihood has several maxima.
     by_score = drivers is None
     drivers = ones if drivers is None else np.column_stack([ones, drivers])
-    extra = 1 if by_score else drivers.shape[1] - 1  # coefficients beyond the level
-    if by_score:
-        starts = [np.append(plain.x, slope) for slope in (0.0, 1.0)]
-    else:
-        starts = [np.append(plain.x, np.zeros(extra))]
-        if extra:
-            shares = expit(np.linspace(logit(max(prior, _TOP)), logit(prior), _DESCENT))
-            starts.append(_followed(design[rows], drivers[rows], labelled, shares)[-1].x)
-    product = _Product(design[rows], drivers[rows], labelled, prior, by_score=by_score)
-    best = min((_minimise(product, theta) for theta in starts), key=lambda found: found.fun)
+    varying = replace(constant, drivers=drivers[rows], by_score=by_score)
+    found = [_minimise(varying, theta) for theta in _starts(varying, plain.x)]
+    best = min(found, key=lambda one: one.fun)
 
-    # 4. It varies only if that is worth its coefficients (the Bayesian information criterion).
-    if not extra or plain.fun - best.fun <= extra / 2 * np.log(n):
+    extra = len(best.x) - len(plain.x)  # coefficients that the labelling has beyond its level
+    if not extra or plain.fun - best.fun <= extra / 2 * np.log(len(rows)):
         return Split(design @ plain.x[:-1], np.full(len(s), expit(plain.x[-1])), varies=False)
-    everyone = replace(product, design=design, drivers=drivers, s=s)
+    everyone = replace(varying, design=design, drivers=drivers, s=s)
     class_odds, label_odds = everyone.log_odds(best.x)
     return Split(class_odds, expit(label_odds), varies=True)
+
+
+def _starts(varying: _Product, plain: Floats) -> list[Floats]:
+    """Return where to start from: the likelihood of a chance that varies has several maxima.
+
+    `plain` are the coefficients of the class and of one level for all.
+    """
+    if varying.by_score:
+        return [np.append(plain, slope) for slope in (0.0, 1.0)]
+    extra = varying.drivers.shape[1] - 1
+    starts = [np.append(plain, np.zeros(extra))]
+    if extra:
+        highest, lowest = logit(max(varying.prior, _TOP)), logit(varying.prior)
+        shares = expit(np.linspace(highest, lowest, _DESCENT))
+        starts.append(_followed(varying.design, varying.drivers, varying.s, shares)[-1].x)
+    return starts
 
 
 def losses(

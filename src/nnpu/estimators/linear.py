@@ -122,6 +122,8 @@ class LinearPU(BasePUClassifier):
     (array([1., 0.]), True)
     """
 
+    _negatives_are_population = True
+
     def __init__(
         self,
         prior: float | str = "auto",
@@ -217,11 +219,6 @@ class LinearPU(BasePUClassifier):
             check_number("gamma", self.gamma, _OWNER, low=0, include_low=False, include_high=False)
         check_number("tol", self.tol, _OWNER, low=0, include_low=False)
         check_count("max_iter", self.max_iter, _OWNER)
-
-    def _ignores_negatives(self) -> str:
-        if self.sampling == "one-sample":  # they are part of the population
-            return ""
-        return "LinearPU; PUClassifier(risk='nnpnu') uses them."
 
     def _may_centre(self) -> bool:
         return bool(self.fit_intercept) or self.basis is not None

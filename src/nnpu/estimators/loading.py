@@ -59,7 +59,7 @@ __all__ = [
     "sums_of",
 ]
 
-SCHEMA = 1
+SCHEMA = 1  # of what is written; a folder with a greater one is refused
 TABLE = "table/"  # before the names of what TablePU keeps
 LARGEST = {WEIGHTS: 8 * 2**30, CONFIG: 32 * 2**20, SUMS: 2**10}  # bytes
 
@@ -107,6 +107,7 @@ def save(
     if not is_first():
         return Path(folder)
     target.parent.mkdir(parents=True, exist_ok=True)
+    model_folder.remove_stale(target)
     temporary = temporary_beside(target)
     temporary.mkdir()
     try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -23,7 +24,6 @@ with needing("torch", extra="torch", owner="PUClassifier"):
     from torch.nn.parameter import is_lazy
 
 from nnpu.data.rows import SparseBatch, as_rows
-from nnpu.estimators import threshold_choice
 from nnpu.estimators.base import BasePUClassifier, FitData
 from nnpu.losses import get_loss
 from nnpu.models import TabularNet
@@ -32,7 +32,7 @@ from nnpu.parameters import InputError, ParameterError, check_count, check_numbe
 from nnpu.prior.curve import auc
 from nnpu.risk import get_risk
 from nnpu.storage import check_history
-from nnpu.torch_settings import plain_torch
+from nnpu.torch_settings import one_thread, plain_torch
 from nnpu.training import DEFAULT_TRAINING, Training, TrainingSample, predict_scores, train
 from nnpu.training.distributed import local_device
 from nnpu.training.history import evaluate
@@ -67,6 +67,7 @@ _ATTEMPTS = 3  # trainings, if the first ones collapse
 _TRYOUT = 100  # steps below which a training is a try-out that may fail
 _ENOUGH = 5_000  # rows of P and of U that a collapse is looked for in
 _FEW = 100  # positives below which the default network stays linear
+_SMALL = 1 << 26  # multiplications of a forward pass that take about a millisecond
 _FEATURES_ON_TRUST = 2**20  # that a module of the user's own is made for, whatever its weights
 
 
@@ -272,7 +273,13 @@ class PUClassifier(BasePUClassifier):
         if first:
             warnings.warn(collapse_message(first, fault), UserWarning, stacklevel=4)
         if options.validation_fraction > 0:
-            self._calibrate_on(sample.split(options.validation_fraction, seed)[1])
+            held_out = sample.split(options.validation_fraction, seed)[1]
+            scores = predict_scores(self.module_, held_out.rows, index=held_out.index).numpy()
+            self._calibrate_on(
+                scores,
+                held_out.s[held_out.index].numpy(),
+                "The held-out rows could not calibrate the probabilities",
+            )
 
     def _train(self, sample: TrainingSample, seed: int, lr: float, options: Training) -> None:
         objective = Objective(
@@ -291,19 +298,34 @@ class PUClassifier(BasePUClassifier):
             keep_linear(self.module_)
         if isinstance(decay, str):
             decay = 2e-3 * _FEW / max(n_p, 1) if few else 2e-3
-        self.module_, self.history_ = train(
-            self.module_,
-            sample,
-            objective,
-            epochs=epochs,
-            batch_size=batch_size,
-            optimizer=self.optimizer,
-            lr=lr,
-            weight_decay=decay,
-            seed=seed,
-            options=options,
-            verbose=self.verbose,
-        )
+        with ExitStack() as stack:
+            if self._steps_are_small(batch_size):
+                stack.enter_context(seeded(seed))  # one fit at a time, also for the threads
+                stack.enter_context(one_thread())
+            self.module_, self.history_ = train(
+                self.module_,
+                sample,
+                objective,
+                epochs=epochs,
+                batch_size=batch_size,
+                optimizer=self.optimizer,
+                lr=lr,
+                weight_decay=decay,
+                seed=seed,
+                options=options,
+                verbose=self.verbose,
+            )
+
+    def _steps_are_small(self, batch_size: int) -> bool:
+        """Return whether a step is too small for several threads.
+
+        By its size and not by the load of the machine: the bits of a product may depend on the
+        number of threads, and equal seeds give equal bits.
+        """
+        if not isinstance(self.module_, TabularNet):
+            return False
+        weights = sum(weight.numel() for weight in self.module_.parameters())
+        return batch_size * weights <= _SMALL
 
     def _fault(self, sample: TrainingSample) -> str:
         size, epochs = budget(len(sample), self.batch_size, self.epochs)
@@ -311,19 +333,6 @@ class PUClassifier(BasePUClassifier):
             return ""
         some = (group[:: max(1, len(group) // _ENOUGH)] for group in sample.groups[:2])
         return collapse(*(predict_scores(self.module_, sample.rows, index=i).numpy() for i in some))
-
-    def _calibrate_on(self, held_out: TrainingSample) -> None:
-        """Calibrate on the rows that the training set aside, if they can."""
-        scores = predict_scores(self.module_, held_out.rows, index=held_out.index).numpy()
-        codes = held_out.s[held_out.index].numpy()
-        try:
-            self.calibration_ = threshold_choice.calibration(self, scores, codes)
-        except (InputError, ParameterError) as error:
-            warnings.warn(
-                f"The held-out rows could not calibrate the probabilities: {error}",
-                UserWarning,
-                stacklevel=5,
-            )
 
     def _watching(self, X: Any, s: Labels) -> Self:
         """Measure the risk on rows that it is not fitted to, after every epoch."""

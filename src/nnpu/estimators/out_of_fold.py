@@ -20,7 +20,7 @@ __all__ = ["MOST_ROWS", "OutOfFold", "align", "out_of_fold"]
 
 #: A larger table is judged by rows that are set aside: there are enough of them.
 MOST_ROWS = 30_000
-_FOLDS = 5
+_FOLDS = 5  # as many fits as it takes to judge one: a fifth of the rows each
 
 
 class OutOfFold(NamedTuple):

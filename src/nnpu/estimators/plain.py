@@ -86,8 +86,8 @@ class PlainList:
         Compared with a plain classifier, which takes unlabelled rows for negatives (the same
         folds): the two lists share 62 of the first 100; the rows that only this list has differ in
         age (higher).
-        Labelled rows among the first 100: 55 % here, 41 % there: better here, beyond chance. The
-        plain classifier calls 3 unlabelled rows positive, this model 140.
+        Labelled rows that score as high as the first 100: 55 % here, 41 % there: better here,
+        beyond chance. The plain classifier calls 3 unlabelled rows positive, this model 140.
         """
         kinds = f"; the rows that only this list has differ in {', '.join(self.kinds)}"
         both = (
@@ -100,9 +100,10 @@ class PlainList:
             better = "here" if self.reached > self.plain_reached else "there"
             how = f"better {better}, beyond chance"
         reached = (
-            f"Labelled rows among the first {self.first:,}: {100 * self.reached:.0f} % here, "
-            f"{100 * self.plain_reached:.0f} % there: {how}. The plain classifier calls "
-            f"{self.flagged:,} unlabelled rows positive, this model {flagged:,}."
+            f"Labelled rows that score as high as the first {self.first:,}: "
+            f"{100 * self.reached:.0f} % here, {100 * self.plain_reached:.0f} % there: {how}. "
+            f"The plain classifier calls {self.flagged:,} unlabelled rows positive, this model "
+            f"{flagged:,}."
         )
         return [both, reached]
 

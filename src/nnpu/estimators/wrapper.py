@@ -91,6 +91,8 @@ class PUWrapper(BasePUClassifier):
     array([1., 0.])
     """
 
+    _negatives_are_population = True
+
     def __init__(
         self,
         estimator: Any,
@@ -127,11 +129,6 @@ class PUWrapper(BasePUClassifier):
         s = column_or_1d(s, warn=True)
         check_consistent_length(X, s)
         return X, s
-
-    def _ignores_negatives(self) -> str:
-        if self.sampling == "one-sample":
-            return ""  # they are unlabelled rows of the one sample like others
-        return "PUWrapper; PUClassifier(risk='nnpnu') uses them."
 
     def _fit_scores(self, data: FitData, work: None) -> None:
         X, codes = data.x, data.codes

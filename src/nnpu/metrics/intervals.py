@@ -129,7 +129,9 @@ def contradiction(
     if name not in _WORDS or math.isnan(value) or 0 <= value <= highest:
         return ""
     words = _WORDS[name]
-    what = f"{words[0].upper()}{words[1:]} of {value:.2f}"
+    shown = (f"{value:.{digits}f}" for digits in range(2, 17))  # 1.004 is no 1.00
+    beyond = next((each for each in shown if not 0 <= float(each) <= highest), repr(value))
+    what = f"{words[0].upper()}{words[1:]} of {beyond}"
     if low <= highest < value and math.isfinite(low):
         return _by_chance(what, f"at least {low:.2f}" if low > 0 else "")
     if high >= 0 > value and math.isfinite(high):

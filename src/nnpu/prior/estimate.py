@@ -33,7 +33,7 @@ from nnpu.prior.curve import (
 )
 from nnpu.prior.methods import METHODS, Limits, best_bin, best_bin_interval
 from nnpu.prior.mixture import CLOSE, FAR, Separation
-from nnpu.prior.scores import scores_and_law
+from nnpu.prior.scores import scores_and_separation
 from nnpu.ranges import Z90
 from nnpu.terminal import how_many
 
@@ -321,11 +321,11 @@ def estimate_prior(
     check_choice("method", method, "estimate_prior", METHODS)
     sampling = check_sampling(sampling, "estimate_prior")
     x_p, x_u = as_array(x_p), as_array(x_u)
-    scores_p, scores_u, law = _scores_of(x_p, x_u, model, random_state, _pair(groups))
+    scores_p, scores_u, separation = _scores_of(x_p, x_u, model, random_state, _pair(groups))
     rng = np.random.default_rng(_entropy(random_state))
     n_p, n_u = counts or (_n_rows(x_p), _n_rows(x_u))
     labelled = n_p / (n_p + n_u) if sampling == "one-sample" else None
-    share, low, high = METHODS[method](scores_p, scores_u, rng, labelled, law)
+    share, low, high = METHODS[method](scores_p, scores_u, rng, labelled, separation)
     bound = best_bin_interval(scores_p, scores_u, rng)
     doubts = doubt(Evidence(scores_p, scores_u, method, share, low, high, bound))
     share, low, high = _positive(share, low, high, scores_u.size)
@@ -334,17 +334,8 @@ def estimate_prior(
         share, low, high = _of_population(share, low, high, n_p, n_u)
         largest = (n_p + n_u * largest) / (n_p + n_u)
     low, high = min(low, share), max(high, share)
-    if not doubts and high - low > WIDEST:
-        doubts = (
-            f"The range is wider than {WIDEST}: more labelled rows, or columns that tell positives "
-            "from negatives better, are needed."
-        )
     hidden = [(end * (n_p + n_u) - n_p) / n_u if labelled else end for end in (low, high)]
-    if not doubts and hidden[1] > MOST * max(hidden[0], 0.0):
-        doubts = (
-            f"The ends of the range differ by more than a factor of {MOST:.0f} among the "
-            "unlabelled rows: there are too few labelled rows, or positives are too rare."
-        )
+    doubts = doubts or _doubt_of_range(high - low, *hidden)
     said = message(
         method,
         sampling,
@@ -352,7 +343,7 @@ def estimate_prior(
         low=low,
         high=high,
         upper_bound=largest,
-        apart=law is FAR,
+        apart=separation is FAR,
         doubts=doubts,
     )
     return PriorEstimate(
@@ -366,6 +357,21 @@ def estimate_prior(
         upper_bound=largest,
         curve=ratio_curve(scores_p, scores_u),
     )
+
+
+def _doubt_of_range(width: float, low: float, high: float) -> str:
+    """Return why a range says too little; `low` and `high` are its ends as shares of U."""
+    if width > WIDEST:
+        return (
+            f"The range is wider than {WIDEST}: more labelled rows, or columns that tell positives "
+            "from negatives better, are needed."
+        )
+    if high > MOST * max(low, 0.0):
+        return (
+            f"The ends of the range differ by more than a factor of {MOST:.0f} among the "
+            "unlabelled rows: there are too few labelled rows, or positives are too rare."
+        )
+    return ""
 
 
 def _pair(groups: Any) -> tuple[Any, Any] | None:
@@ -383,18 +389,20 @@ def _scores_of(
     x_p: Any, x_u: Any, model: Any, random_state: Any, groups: tuple[Any, Any] | None
 ) -> tuple[FloatArray, FloatArray, Separation]:
     check_random_state(random_state)
-    law = CLOSE
+    separation = CLOSE
     if np.ndim(x_p) == 1 and np.ndim(x_u) == 1:
         scores_p, scores_u = _as_scores(x_p, "x_p"), _as_scores(x_u, "x_u")
         scores_p, scores_u = (some_rows(x, random_state)[0] for x in (scores_p, scores_u))
     else:
-        scores_p, scores_u, law = scores_and_law(x_p, x_u, model, random_state, groups)
+        scores_p, scores_u, separation = scores_and_separation(
+            x_p, x_u, model, random_state, groups
+        )
     if np.ptp(np.concatenate([scores_p, scores_u])) < _LEAST:
         raise InputError(
             "All scores are equal, or nearly: they tell nothing about the prior. Give other "
             "features or another model."
         )
-    return scores_p, scores_u, law
+    return scores_p, scores_u, separation
 
 
 def _as_scores(x: Any, name: str) -> FloatArray:

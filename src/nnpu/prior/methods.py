@@ -33,8 +33,10 @@ from scipy.ndimage import gaussian_filter1d, median_filter
 from scipy.special import logit
 from scipy.stats import rankdata
 
+from nnpu.data.vectors import mean_and_scale
 from nnpu.prior.curve import TOP, FloatArray, Ratio, RatioCurve, auc, ratio_at, ratio_curve
 from nnpu.prior.mixture import Separation, mixture_posterior
+from nnpu.ranges import ENDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,8 +58,8 @@ __all__ = [
     "penalised_l1",
 ]
 
-DELTA = 0.1
-GAMMA = 0.01
+DELTA = 0.1  # of Garg et al.: their bound holds with probability 1 − δ
+GAMMA = 0.01  # theirs too: the bin is chosen by a bound that is this much wider
 
 
 def best_threshold(curve: RatioCurve, n_p: int, n_u: int) -> int:
@@ -238,10 +240,10 @@ def elkan_noto(scores_p: FloatArray, scores_u: FloatArray) -> float:
     return min(max((b / c - b) / (1 - b), 0.0), 1.0)
 
 
-ROWS = 300
-LARGEST = 20.0
-SLOPE = 0.2
-ITERATIONS = 200
+ROWS = 300  # of each sample: each slope takes two descents with the kernel of all of them
+LARGEST = 20.0  # λ at most, and so a share of 1 − 1/20
+SLOPE = 0.2  # of the steepest one: where the distance begins to grow like this, λ is too large
+ITERATIONS = 200  # of a descent
 
 
 def kernel_mean(x_p: FloatArray, x_u: FloatArray, rng: np.random.Generator) -> float:
@@ -267,7 +269,8 @@ def kernel_mean(x_p: FloatArray, x_u: FloatArray, rng: np.random.Generator) -> f
 
     x_p, x_u = (x[rng.permutation(x.shape[0])[:ROWS]] for x in (x_p, x_u))
     x = np.concatenate([x_u, x_p])
-    x = (x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-12)
+    mean, scale = mean_and_scale(x)
+    x = (x - mean) / scale
     kernel = rbf_kernel(x, gamma=1 / x.shape[1])
     mean_u = np.repeat([1 / x_u.shape[0], 0.0], [x_u.shape[0], x_p.shape[0]])
     mean_p = np.repeat([0.0, 1 / x_p.shape[0]], [x_u.shape[0], x_p.shape[0]])
@@ -308,10 +311,10 @@ def _onto_simplex(vector: FloatArray) -> FloatArray:
     return projected
 
 
-CENTRES = 200
-WIDTHS = (0.25, 0.5, 1.0, 2.0)
-PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0)
-SHARES = np.linspace(0.005, 1, 200)
+CENTRES = 200  # of bumps
+WIDTHS = (0.25, 0.5, 1.0, 2.0)  # of bumps, times the median squared distance
+PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0)  # λ
+SHARES = np.linspace(0.005, 1, 200)  # θ; the closed form is cheap
 
 
 def penalised_l1(x_p: FloatArray, x_u: FloatArray, rng: np.random.Generator) -> float:
@@ -338,8 +341,8 @@ def penalised_l1(x_p: FloatArray, x_u: FloatArray, rng: np.random.Generator) -> 
     True
     """
     x = np.concatenate([x_p, x_u])
-    centre, spread = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-12)
-    x_p, x_u = (x_p - centre) / spread, (x_u - centre) / spread
+    mean, spread = mean_and_scale(x)
+    x_p, x_u = (x_p - mean) / spread, (x_u - mean) / spread
     centres = np.concatenate([x_p, x_u])[rng.permutation(x.shape[0])[:CENTRES]]
     distance_p, distance_u = _squared(x_p, centres), _squared(x_u, centres)
     scale = float(np.median(distance_u)) or 1.0  # 0 where most of U are ties
@@ -400,7 +403,7 @@ def bootstrap(
         function(p[rng.integers(len(p), size=len(p))], u[rng.integers(len(u), size=len(u))], rng)
         for _ in range(repeats)
     ]
-    low, high = np.quantile(repeated, [0.05, 0.95])
+    low, high = np.quantile(repeated, ENDS)
     return value, float(low), float(high)
 
 
@@ -445,7 +448,7 @@ def _overlap(
     scores_u: FloatArray,
     rng: np.random.Generator,
     labelled: float | None,
-    law: Separation,
+    separation: Separation,
 ) -> Limits:
     """Estimate the share where negatives may look like positives.
 
@@ -454,7 +457,7 @@ def _overlap(
     below the whole range, a column may give labels away: it is then the estimate. An estimate
     that is not in its range means that the highest scores contradict the others.
     """
-    posterior = mixture_posterior(scores_p, scores_u, labelled, law)
+    posterior = mixture_posterior(scores_p, scores_u, labelled, separation)
     bound = best_bin(scores_p, scores_u)
     # P against the negatives alone, if U has this share of positives
     apart = (auc(scores_p, scores_u) - posterior.mean / 2) / (1 - posterior.mean)

@@ -70,7 +70,7 @@ def mixture_posterior(
     scores_p: FloatArray,
     scores_u: FloatArray,
     labelled: float | None = None,
-    law: Separation = CLOSE,
+    separation: Separation = CLOSE,
 ) -> Posterior:
     """Return the posterior over the share of positives in U.
 
@@ -85,7 +85,7 @@ def mixture_posterior(
         Scores of rows that the model was not fitted to.
     labelled : float, optional
         The labelled share of the rows, if P and U are one sample.
-    law : Separation, optional
+    separation : Separation, optional
         How far the classes are expected to lie apart.
 
     Examples
@@ -102,7 +102,7 @@ def mixture_posterior(
     edges = np.cumsum(share_p)[:-1]
     binormal, beta = (
         np.logaddexp.reduce(rows * (np.log(np.maximum(cells, 1e-12)) @ share_u) + log_prior, axis=1)
-        for cells, log_prior in (_binormal(share_p, edges, law), _beta(edges, law))
+        for cells, log_prior in (_binormal(share_p, edges, separation), _beta(edges, separation))
     )
     log_weights = np.logaddexp(binormal, beta) + _log_before(labelled)
     weights = np.exp(log_weights - log_weights.max())
@@ -137,13 +137,13 @@ def _cells(scores_p: FloatArray, scores_u: FloatArray) -> tuple[FloatArray, Floa
 
 
 def _binormal(
-    share_p: FloatArray, edges: FloatArray, law: Separation
+    share_p: FloatArray, edges: FloatArray, separation: Separation
 ) -> tuple[FloatArray, FloatArray]:
     """Return U's cell shares, of shape (shares, parameters, cells), and the parameters' log prior.
 
     A mixture with weight π of P's own cells and 1 − π of those of a normal law.
     """
-    distance, spread, log_prior = _normal_grid(law)
+    distance, spread, log_prior = _normal_grid(separation)
     below = ndtr((ndtri(edges) + distance[:, None]) / spread[:, None])
     negative = np.diff(below, axis=1, prepend=0, append=1)
     share = _SHARES[:, None, None]
@@ -151,20 +151,20 @@ def _binormal(
 
 
 @cache
-def _normal_grid(law: Separation) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _normal_grid(separation: Separation) -> tuple[FloatArray, FloatArray, FloatArray]:
     distances, spreads = np.geomspace(0.1, 6, 29), np.geomspace(0.5, 2, 13)
     distance, spread = (grid.ravel() for grid in np.meshgrid(distances, spreads, indexing="ij"))
-    log_prior = _log_law(distance, *law.distance) + _log_law(spread, *SPREAD)
+    log_prior = _log_law(distance, *separation.distance) + _log_law(spread, *SPREAD)
     return distance, spread, log_prior - np.logaddexp.reduce(log_prior)
 
 
-def _beta(edges: FloatArray, law: Separation) -> tuple[FloatArray, FloatArray]:
+def _beta(edges: FloatArray, separation: Separation) -> tuple[FloatArray, FloatArray]:
     """Return the same for posteriors that follow a beta law in U."""
     concentration = np.geomspace(0.15, 40, 20)
     a = (_SHARES[:, None] * concentration)[:, :, None]
     b = ((1 - _SHARES)[:, None] * concentration)[:, :, None]
     below = betainc(a, b, betaincinv(a + 1, b, edges))
-    log_prior = _log_law(concentration, *law.concentration)
+    log_prior = _log_law(concentration, *separation.concentration)
     return np.diff(below, axis=2, prepend=0, append=1), log_prior - np.logaddexp.reduce(log_prior)
 
 

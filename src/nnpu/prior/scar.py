@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from scipy.stats import binom, mannwhitneyu, rankdata
 
 from nnpu.data.vectors import as_array
+from nnpu.extras import find_lightgbm
 from nnpu.parameters import ParameterError, check_prior, check_sampling
 from nnpu.prior.curve import some_rows
 from nnpu.prior.estimate import PriorEstimate
@@ -36,7 +37,7 @@ REGIONS = (0.01, 0.02, 0.05, 0.1, 0.2)
 #: A corrected p-value below this is called a contradiction, and the columns are named.
 LEVEL = 0.05
 
-_MOST_COLUMNS = 5
+_MOST_COLUMNS = 5  # that are named
 _CLEAR = 0.1  # how far from ½ the AUC of a named column is, at the least
 
 
@@ -135,13 +136,10 @@ def scar_test(
 
 def _quick_model(x: Any) -> Any:
     """Return small boosted trees; None, `estimate_prior`'s default, for sparse rows."""
-    if sp.issparse(x):
+    lightgbm = None if sp.issparse(x) else find_lightgbm()
+    if lightgbm is None:
         return None
-    try:
-        from lightgbm import LGBMClassifier
-    except (ImportError, OSError):  # OSError: no OpenMP library
-        return None
-    return LGBMClassifier(
+    return lightgbm.LGBMClassifier(
         n_estimators=30,
         learning_rate=0.2,
         num_leaves=4,

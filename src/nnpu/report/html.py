@@ -6,8 +6,6 @@ a template is escaped there, and data for the script are JSON in which no charac
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
 import re
 from dataclasses import dataclass, field, replace
@@ -17,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from nnpu.files import write_text
 from nnpu.report.charts import drawing, number
+from nnpu.templating import environment, source_hash
 from nnpu.terminal import visible
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ def render(page: Page) -> str:
             data=data,
             style=Markup(style),
             script=Markup(script),
-            hashes={"style": _hash(style), "script": _hash(script)},
+            hashes={"style": source_hash(style), "script": source_hash(script)},
         )
     )
 
@@ -138,23 +137,7 @@ def fill(template: str, **values: Any) -> Markup:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    made = Environment(
-        loader=PackageLoader("nnpu.report", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_readable,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    # The script must be able to parse the data: JSON knows no NaN. No character outside of ASCII
-    # means anything to a parser of HTML or of JavaScript.
-    made.policies["json.dumps_kwargs"] = {
-        "allow_nan": False,
-        "ensure_ascii": True,
-        "separators": (",", ":"),
-    }
+    made = environment("nnpu.report", finalize=_readable)
     made.filters |= {"number": number, "breakable": _breakable}
     made.filters |= {"sentence": _sentence, "unbroken": _unbroken}
     return made
@@ -201,11 +184,6 @@ def _files() -> tuple[str, str]:
     folder = files("nnpu.report") / "templates"
     style, script = (folder / f"page.{kind}" for kind in ("css", "js"))
     return style.read_text(encoding="utf-8"), script.read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    """What the browser compares an inline style sheet or script with before it uses it."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def chart_section(

@@ -348,9 +348,8 @@ def _two_cuts(classifier: BasePUClassifier, labelled: float) -> str:
         )
     elif cut != classifier.threshold_:
         words += (
-            " A row that is known to be unlabelled had its chance of a label and is less likely "
-            f"positive: it is predicted positive above a score of {number(cut)}, where its own "
-            "probability is that of the threshold."
+            " A row that is known to be unlabelled had its chance of a label, so it is less likely "
+            f"to be positive: it takes a score above {number(cut)} to be predicted positive."
         )
     return words
 

@@ -113,7 +113,7 @@ def hidden_section(hidden: Hidden, sizes: Sequence[int], *, audited: bool = Fals
 
 def plain_section(lines: Sequence[str]) -> Section:
     """Return how the list of labelled against unlabelled rows differs, a sentence each."""
-    return Section("plain", "Is PU worth it here?", fill("paragraphs.html", words=lines))
+    return Section("plain", "Is PU learning worth it here?", fill("paragraphs.html", words=lines))
 
 
 def drift_section(sentences: Sequence[str]) -> Section:
@@ -525,7 +525,7 @@ def review_section(
     width = audit.expected(50)
     rows = [
         [
-            name,
+            {"prior": "share of positives"}.get(name, name),
             _answered(figure.value),
             f"{figure.low:.3f} to {figure.high:.3f}",
             f"{believed[name]:.3f}" if name in believed else "",
@@ -535,8 +535,8 @@ def review_section(
     ]
     if audit.precision_unlabelled is not None:
         figure = audit.precision_unlabelled
-        interval = f"{figure.low:.3f} to {figure.high:.3f}"
-        rows.append(["precision, unlabelled rows", _answered(figure.value), interval, "", ""])
+        ends = f"{figure.low:.3f} to {figure.high:.3f}"
+        rows.append(["precision, unlabelled rows", _answered(figure.value), ends, "", ""])
     body = fill(
         "review.html",
         answered=f"{audit.answered:,}",

@@ -13,7 +13,7 @@ __all__ = ["Verdict", "verdict"]
 
 _NOT_JUDGED = "Nothing is known about its quality: no rows could be used to judge it."
 _ANSWERS, _LIST = 30, 200  # answers of a short review, and the rows that they are drawn from
-_FEW = 10  # flagged rows; with fewer the advice is to work down the list
+_FEW = 10  # flagged rows; with fewer the advice is to go by the list
 _HALF = 15  # percentage points, at most: 1.645 √(0.25 / 30), half a 90 % range of a share
 
 
@@ -124,9 +124,9 @@ def _advice(found: Evaluation, commands: bool) -> str:
         )
     hidden = found.hidden
     few = "" if hidden.flagged >= _FEW else "Next to nothing is predicted positive: "
-    work = "work down the list, from the highest score"
+    work = "look at the unlabelled rows from the highest score down"
     if commands:
-        work = "work down the list (nnpu predict --top 100)"
+        work = "look at the first rows of the list (nnpu predict --top 100)"
     if found.audited:
         return _sentence(f"{few}{work}.")
     size = min(_LIST, max(hidden.rows // 2, 1))
@@ -137,8 +137,8 @@ def _advice(found: Evaluation, commands: bool) -> str:
     if commands:
         drawn = f"{_ANSWERS} rows (nnpu review --top {size} --rows {_ANSWERS})"
     return _sentence(
-        f"{few}{work}. Or first check {drawn}: the share of positives in these {size} is then "
-        f"known to ± {_HALF} percentage points, instead of {100 * top.low:.0f} to "
+        f"{few}{work}. Or first check {drawn}: the share of positives in the first {size} is "
+        f"then known to ± {_HALF} percentage points, instead of {100 * top.low:.0f} to "
         f"{100 * top.high:.0f} %."
     )
 

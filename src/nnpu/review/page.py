@@ -5,14 +5,13 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
-import html
 import io
-import json
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nnpu.review.sheets import COLUMNS
+from nnpu.templating import environment, source_hash
 
 if TYPE_CHECKING:
     import os
@@ -74,28 +73,20 @@ def page_text(
         "hidden": hidden,
         "images": [images_of(row, shown, folder) for row in rows],
     }
-    template, style, script = (
-        files("nnpu.review").joinpath(f"page.{kind}").read_text(encoding="utf-8")
-        for kind in ("html", "css", "js")
+    from markupsafe import Markup
+
+    pages = environment("nnpu.review")
+    style, script = (
+        files("nnpu.review").joinpath("templates", f"page.{kind}").read_text(encoding="utf-8")
+        for kind in ("css", "js")
     )
-    parts = {
-        "policy": (
-            f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
-            "img-src data:; base-uri 'none'; form-action 'none'"
-        ),
-        "title": html.escape(f"Review: {question}"),
-        "question": html.escape(question),
-        "style": style,
-        "script": script,
-        # A JSON string may hold any character as an escape: no cell can end the element.
-        "data": json.dumps(data).replace("<", "\\u003c").replace("&", "\\u0026"),
-    }
-    before, *pieces = template.split("{")
-    text = [before]
-    for piece in pieces:
-        name, _, rest = piece.partition("}")
-        text += [parts[name], rest]
-    return "".join(text)
+    return pages.get_template("page.html").render(
+        question=question,
+        data=data,
+        style=Markup(style),
+        script=Markup(script),
+        hashes={"style": source_hash(style), "script": source_hash(script)},
+    )
 
 
 def images_of(
@@ -129,7 +120,3 @@ def images_of(
         if inside and path.is_file() and path.stat().st_size <= _LARGEST_IMAGE:
             found[i] = f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
     return found
-
-
-def _hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from nnpu.extras import needing
 from nnpu.parameters import InputError
 from nnpu.review.sheets import parse_answer
+from nnpu.templating import environment
 
 with needing("starlette", extra="serve", owner="nnpu review --serve"):
     import uvicorn
@@ -107,17 +108,12 @@ def make_app(
     question : str
         What is asked of every row.
     """
-    import jinja2
-
-    folder = files("nnpu.review")
-    template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
-        folder.joinpath("templates", "work.html").read_text(encoding="utf-8")
-    )
+    template = environment("nnpu.review").get_template("work.html")
+    folder = files("nnpu.review").joinpath("templates")
     style = "".join(
-        folder.joinpath(name).read_text(encoding="utf-8")
-        for name in ("page.css", "templates/work.css")
+        folder.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "work.css")
     )
-    script = folder.joinpath("templates/work.js").read_text(encoding="utf-8")
+    script = folder.joinpath("work.js").read_text(encoding="utf-8")
 
     def page(request: Request) -> Response:
         tab = secrets.token_urlsafe(12)  # a copy of a tab is a tab of its own
@@ -166,7 +162,7 @@ async def _body(request: Request) -> dict[str, str]:
             raise _RefusedError
     try:
         found = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # the latter of a thousand brackets
         raise _RefusedError from error
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         raise _RefusedError

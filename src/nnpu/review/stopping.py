@@ -166,7 +166,7 @@ class Certificate:
     looks: int
 
     def __str__(self) -> str:
-        share, sure = f"{self.recall:.0%}", f"{self.confidence:.0%}"
+        share, sure = f"{100 * self.recall:.0f} %", f"{100 * self.confidence:.0f} %"
         if self.issued:
             return (
                 f"At least {share} of the positives are found, with {sure} confidence: "
@@ -200,7 +200,7 @@ def certificate(looks: Looks, *, recall: float = 0.9, confidence: float = 0.95) 
     --------
     >>> looks = Looks(400, np.arange(340) >= 200, np.arange(340) < 60)
     >>> print(certificate(looks))
-    At least 90% of the positives are found, with 95% confidence: 60 found, at most 2 left.
+    At least 90 % of the positives are found, with 95 % confidence: 60 found, at most 2 left.
     >>> certificate(Looks(400, np.arange(240) >= 200, np.arange(240) < 60)).looks
     40
     """

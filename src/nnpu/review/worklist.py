@@ -1,12 +1,7 @@
 """A review that works down a list: every answer improves the ranking, and none is lost.
 
-<<<<<<< HEAD
 The first list is the model's. After a round the rows are ranked anew by a few scores, each scaled
-to the rows that are not dealt yet:
-=======
-The first list is the model's. After a round the rows are ranked anew by three scores, each scaled
 to the rows that were not given out yet:
->>>>>>> main
 
 - the model's own score;
 - a logistic regression of known and found positives against rows answered no, with the rows that
@@ -315,11 +310,12 @@ class ListReview:
 
     def lines(self, *, recall: float = 0.9) -> list[str]:
         """Return where the review stands, for a terminal."""
-        drawn, rest = int(self._looks().random.sum()), self.left
+        drawn = how_many(int(self._looks().random.sum()), "random look")
+        rest = self.left
         lines = [
             f"{self.looks:,} of {self._size:,} rows looked at, {self.found:,} positives found.",
-            f"Left among the others: about {rest.value:,.0f} ({rest.low:,.0f} to {rest.high:,.0f}, "
-            f"90 % confidence at any time, from {drawn:,} random looks).",
+            f"Positives left among the rest: about {rest.value:,.0f} ({rest.low:,.0f} to "
+            f"{rest.high:,.0f}, 90 % confidence at any time, from {drawn}).",
             str(self.certificate(recall)),
         ]
         if len(self.waiting):

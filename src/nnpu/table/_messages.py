@@ -17,6 +17,7 @@ SAMPLING_LINES = {  # a line of 80 columns each: it is the one thing that only t
     "one-sample": "Sampling: one-sample. If positives came from elsewhere: --sampling two-sample.",
     "two-sample": "Sampling: two-sample. If all rows are one table: --sampling one-sample.",
 }
+TWO_TABLES = "Sampling: two-sample, from two tables."
 UNTESTED = "Labels: to test whether they are random, give the share of positives (--prior)."
 CAVEAT = (
     "No true label was used. Ranges come from rows that the model was not fitted to; figures for "
@@ -79,12 +80,13 @@ def table_lines(
     known = f" and {negatives:,} known to be negative" if negatives else ""
     judge = f"none is set aside: {why_none}."
     if in_folds:
-        judge = "all of them judge the model, in folds."
+        judge = ""
     elif aside:
         judge = f"{aside:,} are set aside to judge the model."
     lines = [f"Read as: {read_as}."] if read_as else []
     word = "" if positive is None else f" {positive!r}"
-    lines.append(f"Rows: {sum(counts):,}, of which {labelled:,} are labelled{word}{known}; {judge}")
+    said = f"Rows: {sum(counts):,}, of which {labelled:,} are labelled{word}{known}"
+    lines.append(f"{said}{f'; {judge}' if judge else '.'}")
     return [*lines, *column_lines(plan, all_columns=all_columns)]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.data.cells import is_plain
+from nnpu.data.cells import is_plain, is_string
 from nnpu.data.folds import equal_rows
 from nnpu.parameters import InputError
 from nnpu.table.columns.column_kinds import is_named_like_an_id, is_unique
@@ -48,6 +48,7 @@ def in_both(
     Equal rows of a table of a few categories are chance: labelled rows must have a twin among the
     unlabelled ones more often than these have among themselves. Equal ids count only if most of
     them go with equal cells: two tables whose rows are both numbered 1, 2, 3 have equal ids too.
+    Where most equal rows have equal ids, the ids alone count.
 
     Parameters
     ----------
@@ -86,7 +87,10 @@ def in_both(
         return u[:0]
     if ids is not None:
         same = np.isin(ids[u], ids[p])
-        found |= same & (np.sum(same & found) > np.sum(same) / 2)
+        if np.sum(same & found) > np.sum(found) / 2:
+            found = same  # other equal rows are chance
+        elif np.sum(same & found) > np.sum(same) / 2:
+            found |= same
     return u[found]
 
 
@@ -188,7 +192,7 @@ def hint_at_one_sample(plan: ColumnPlan, batch: Batch, codes: NDArray[np.int8]) 
 
 
 def id_numbers(plan: ColumnPlan, batch: Batch) -> NDArray[np.float64] | None:
-    """Return the ids as numbers; None without ids, or if they are not numbers.
+    """Return the ids as numbers, without a prefix that all have; None if they are not numbers.
 
     Parameters
     ----------
@@ -196,9 +200,21 @@ def id_numbers(plan: ColumnPlan, batch: Batch) -> NDArray[np.float64] | None:
         The columns and the rows.
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     ids: Any = plan.ids(batch)
-    if ids is not None:
-        with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):  # names, dates
-            return np.asarray(ids.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    if ids is None:
+        return None
+    if is_string(ids.type) and len(prefix := _prefixes(ids)) == 1:
+        ids = pc.utf8_slice_codeunits(ids, len(prefix[0]))
+    with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):  # names, dates
+        return np.asarray(ids.cast(pa.float64()).to_numpy(zero_copy_only=False))
     return None
+
+
+def _prefixes(ids: Any) -> list[str]:
+    """Return what stands before the last digits of ids: one prefix, as in s00007, is no name."""
+    import pyarrow.compute as pc
+
+    found = pc.unique(pc.replace_substring_regex(ids, r"\d+$", ""))
+    return [each or "" for each in found.slice(0, 2).to_pylist()]

@@ -141,7 +141,7 @@ def _apart(
     warnings.warn(
         f"{len(twins):,} of the {n_u:,} unlabelled rows are labelled positives "
         "too and are no longer counted as unlabelled. If the positives were drawn from the "
-        "unlabelled rows, this is one sample: mark them in a label column and use "
+        "unlabelled rows, this is one sample: mark them in a label column (--label) and use "
         "sampling='one-sample'.",
         UserWarning,
         stacklevel=4,

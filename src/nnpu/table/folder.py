@@ -66,6 +66,8 @@ def stored(model: TablePU) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     arrays = dict(model.columns_.arrays())
     if model.fit_keys_ is not None:
         arrays["fit_keys"] = model.fit_keys_.view(np.int64)
+    if model.labelled_keys_ is not None:
+        arrays["labelled_keys"] = model.labelled_keys_.view(np.int64)
     if model.compared_ is not None:
         rows = sparse.csr_array(model.compared_, dtype=np.float64)
         arrays |= {"compared.columns": rows.indices.astype(np.int32), "compared.ends": rows.indptr}
@@ -172,6 +174,8 @@ def _table_model(
     model.leaks_ = [str(name) for name in table.get("leaks", ())]
     # Folders of older versions have none.
     model.fit_keys_ = _keys(arrays["fit_keys"]) if "fit_keys" in arrays else None
+    labelled = arrays.get("labelled_keys")
+    model.labelled_keys_ = None if labelled is None else np.sort(_keys(labelled))
     model.compared_ = _compared(
         arrays, classifier.n_features_in_, beside=model.columns_.n_dense > 0
     )

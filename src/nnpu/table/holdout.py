@@ -114,9 +114,9 @@ def judge_scores(
 
 def _judged_by(found: Evaluation) -> str:
     if found.fold is None:
-        return f"Judged by {found.rows:,} rows that were set aside."
+        return f"Judged on {found.rows:,} rows that were set aside."
     return (
-        f"Judged by all {found.rows:,} rows, each by a model that had not seen it "
+        f"Judged on all {found.rows:,} rows, each scored by a model that had not seen it "
         f"({int(found.fold.max()) + 1} folds)."
     )
 

@@ -40,7 +40,7 @@ def fit_page(
     facts = {
         "Fitted to": f"{model.n_labelled_ + model.n_unlabelled_:,} rows",
         "Labelled": f"{model.n_labelled_:,}",
-        "Judged by": f"{found.rows if found else 0:,} rows",
+        "Judged on": f"{found.rows if found else 0:,} rows",
         "Features": f"{model.columns_.width:,}",
     }
     about_rows = "Estimated from rows that the model had not seen. " + ASSUMPTION

@@ -695,7 +695,7 @@ def _write(
 ) -> PartWritten:
     batch = replace(reader(part, number), first=firsts[number])
     if not batch.n_rows:
-        return PartWritten(0, 0, 0, 0, False, model.drift_watch())
+        return PartWritten(0, 0, 0, 0, False, 0, model.drift_watch())
     return write_part(model, batch, Path(folder) / f"part-{number:05}.parquet", **how)
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from scipy.special import logit
 
 from nnpu.data.cells import is_string
+from nnpu.data.folds import LabelledRows
 from nnpu.data.streams import Faults
 from nnpu.estimators.evaluation import unlabelled_cut
 from nnpu.files import atomic_path
@@ -56,6 +57,9 @@ __all__ = [
 #: Rows up to which a file of predictions has a rank: they wait in memory for it.
 MOST_RANKED = 1_000_000
 
+_SHORTEST = (
+    10  # of fewer rows the best guess is all or nothing: it is how many happen to be positive
+)
 _EVERY = 60.0  # seconds between two lines about a long run
 
 
@@ -71,18 +75,26 @@ class Written(NamedTuple):
     labelled : bool
         Whether the rows had the label column: probabilities are then those of rows that are known
         to be unlabelled, and labelled rows are positive.
+    known : int
+        How many rows are labelled ones of a fit to two tables: they are not in the list.
     """
 
     rows: int
     positives: int
     drift: tuple[str, ...] = ()
     labelled: bool = False
+    known: int = 0
 
     def __str__(self) -> str:
         said = f"{how_many(self.rows, 'row')}, {self.positives:,} predicted positive"
         if self.labelled:
             said += ", labelled ones included"
         return said
+
+
+def _labelled_rows(model: TablePU) -> LabelledRows | None:
+    """Return what finds the labelled rows of a fit to two tables; None after other fits."""
+    return None if model.labelled_keys_ is None else LabelledRows(model.labelled_keys_)
 
 
 def write_predictions(
@@ -124,9 +136,11 @@ def write_predictions(
     """
     check_out(out, data)
     watch = model.drift_watch()
-    made = _Made(model, escape_formulas, _Reasons(model) if explain else None, tuple(keep), cut)
+    reasons, known = _Reasons(model) if explain else None, _labelled_rows(model)
+    made = _Made(model, escape_formulas, reasons, tuple(keep), cut, known)
     with _readable(data) as source, _row_counter(data.name) as count:
-        batches = (made.batch(*each, count) for each in model.scored(source, watch))
+        scored = model.scored(source, watch, overlap=known)
+        batches = (made.batch(*each, count) for each in scored)
         first = next(batches)  # a fault of the file mostly shows here
         waiting, more = [first], True
         while more and sum(one.num_rows for one in waiting) <= MOST_RANKED:
@@ -138,8 +152,7 @@ def write_predictions(
         with _writer(out, waiting[0].schema) as write:
             for one in itertools.chain(waiting, batches if more else ()):
                 write(one)
-    part = PartWritten(made.rows, made.positives, made.free, made.flagged, made.labelled, watch)
-    return part.concluded(cut)
+    return made.part(made.rows, watch).concluded(cut)
 
 
 @dataclass
@@ -151,7 +164,7 @@ class PartWritten:
     rows, positives, free, flagged : int
         The rows, those that are predicted positive, those without a label, and those of the last
         that are predicted positive.
-    labelled : bool
+    labelled, known
         As in `Written`.
     watch : DriftWatch
         Compares them with the rows of the fit.
@@ -164,6 +177,7 @@ class PartWritten:
     free: int
     flagged: int
     labelled: bool
+    known: int
     watch: DriftWatch
     faults: Faults = field(default_factory=Faults)
 
@@ -174,6 +188,7 @@ class PartWritten:
         self.free += other.free
         self.flagged += other.flagged
         self.labelled |= other.labelled
+        self.known += other.known
         self.watch.merge(other.watch)
         self.faults.merge(other.faults)
 
@@ -185,13 +200,12 @@ class PartWritten:
         if self.free and not self.flagged:
             why = cut.why_none if cut is not None else ""
             warnings.warn(
-                f"{why or 'No unlabelled row is above the cut.'} Nothing is predicted positive: "
-                "work down the list (--top 100), or choose a lower cut (--at prior, --at "
-                "recall=0.8).",
+                f"{why or 'No unlabelled row is above the cut.'} Nothing is predicted positive: go "
+                "by the list (--top 100), or choose a lower cut (--at prior, --at recall=0.8).",
                 UserWarning,
                 stacklevel=3,
             )
-        return Written(self.rows, self.positives, drift, self.labelled)
+        return Written(self.rows, self.positives, drift, self.labelled, self.known)
 
 
 def write_part(
@@ -214,14 +228,13 @@ def write_part(
         As in `write_predictions`.
     """
     faults, watch = Faults(), model.drift_watch()
-    reasons = _Reasons(model) if explain else None
-    made = _Made(model, escape_formulas, reasons, tuple(keep), cut, rows=batch.first)
-    ((rows, scores),) = model.scored(replace(batch, faults=faults), watch)
+    reasons, known = _Reasons(model) if explain else None, _labelled_rows(model)
+    made = _Made(model, escape_formulas, reasons, tuple(keep), cut, known, rows=batch.first)
+    ((rows, scores),) = model.scored(replace(batch, faults=faults), watch, overlap=known)
     found = made.batch(rows, scores, lambda _: None)
     with _writer(out, found.schema) as write:
         write(found)
-    counts = made.positives, made.free, made.flagged, made.labelled
-    return PartWritten(batch.n_rows, *counts, watch, faults)
+    return made.part(batch.n_rows, watch, faults)
 
 
 class Cut(NamedTuple):
@@ -285,13 +298,15 @@ def cut_at(model: TablePU, wanted: str) -> Cut:
     sizes = np.unique(np.geomspace(1, len(scores), 200).astype(int))
     share = _number(wanted, text, 1.0)
     if name == "precision":
-        tops = {int(n): hidden.top(int(n)) for n in sizes}
+        least = min(_SHORTEST, len(scores))
+        tops = {int(n): hidden.top(int(n)) for n in sizes if n >= least}
         n = max((n for n, top in tops.items() if top.value >= share), default=0)
         if not n:
             best, top = max(tops.items(), key=lambda each: (each[1].value, each[0]))
             why = (
-                f"No list is expected to be {share:.0%} positive. The best one, the first "
-                f"{how_many(best, 'row')}, is {top.value:.0%} ({top.low:.0%} to {top.high:.0%})."
+                f"No list is expected to be {100 * share:.0f} % positive. The best one, the first "
+                f"{how_many(best, 'row')}, is {100 * top.value:.0f} % ({100 * top.low:.0f} % to "
+                f"{100 * top.high:.0f} %)."
             )
             return Cut(_below(scores, 0), _below(scores, 0), why)
     else:
@@ -349,19 +364,21 @@ def write_top(
     model, data, out, escape_formulas
         As in `write_predictions`.
     n : int
-        How many rows. Rows with a label, if the file has that column, are not in the list.
+        How many rows. Rows with a label, if the file has that column, are not in the list; after
+        a fit to two tables its labelled rows are not.
     """
     import pyarrow as pa
 
     check_out(out, data)
     _check_id(model, ("rank", "probability", "why"))
     watch, rows, best, labelled = model.drift_watch(), 0, None, False
+    known = _labelled_rows(model)
     with _readable(data) as source, _row_counter(data.name) as count:
-        for batch, scores in model.scored(source, watch):
+        for batch, scores in model.scored(source, watch, overlap=known):
             count(batch.n_rows)
             codes = model.labels_of(batch)
             labelled = labelled or codes is not None
-            free = np.arange(len(scores)) if codes is None else np.flatnonzero(codes == 0)
+            free = np.flatnonzero(_unlabelled(len(scores), codes, known))
             kept = free[np.argsort(-scores[free], kind="stable")[:n]]
             part = (batch.take(kept), scores[kept], rows + 1 + kept)
             best = part if best is None else _best(best, part, n)
@@ -386,7 +403,17 @@ def write_top(
     drift = watch.lines()
     if drift:
         warnings.warn(drift_sentence(drift), UserWarning, stacklevel=2)
-    return Written(len(scores), int(model.flags(scores, codes).sum()), drift, labelled)
+    positives, left_out = int(model.flags(scores, codes).sum()), 0 if known is None else known.found
+    return Written(len(scores), positives, drift, labelled, left_out)
+
+
+def _unlabelled(
+    n: int, codes: NDArray[np.int8] | None, known: LabelledRows | None
+) -> NDArray[np.bool_]:
+    """Return which of some rows are in the list: those that are not known to be labelled."""
+    if codes is not None:
+        return np.asarray(codes == 0)
+    return np.ones(n, dtype=bool) if known is None or not n else ~known.rows
 
 
 def _best(
@@ -455,6 +482,7 @@ class _Made:
     reasons: _Reasons | None
     keep: tuple[str, ...]
     cut: Cut | None
+    known: LabelledRows | None
     rows: int = 0
     positives: int = 0
     free: int = 0  # the rows without a label, and those of them that are predicted positive
@@ -484,7 +512,7 @@ class _Made:
         self.positives += int(flags.sum())
         if codes is not None and model.sampling == "one-sample":
             self.labelled = True
-        free = np.ones(len(scores), bool) if codes is None else codes == 0
+        free = _unlabelled(len(scores), codes, self.known)
         self.unlabelled.append(free)
         self.free += int(free.sum())
         self.flagged += int(flags[free].sum())
@@ -495,6 +523,12 @@ class _Made:
         }
         more = {} if self.reasons is None else self.reasons.columns(batch, scores)
         return pa.RecordBatch.from_pydict(columns | ours | more)
+
+    def part(self, rows: int, watch: DriftWatch, faults: Faults | None = None) -> PartWritten:
+        """Return what was written of so many rows."""
+        known = 0 if self.known is None else self.known.found
+        counts = self.positives, self.free, self.flagged, self.labelled, known
+        return PartWritten(rows, *counts, watch, faults or Faults())
 
     def _flags(
         self, scores: NDArray[np.float32], codes: NDArray[np.int8] | None
@@ -547,7 +581,8 @@ class _Reasons:
             f"why_{name}": pa.array(column)
             for name, column in zip(found.columns, found.values.T, strict=True)
         }
-        if self._model.row_keys_ is not None and self._model.labels_of(batch) is not None:
+        known = self._model.labels_of(batch) is not None or self._model.labelled_keys_ is not None
+        if self._model.row_keys_ is not None and known:
             rest = scores - found.base - found.values.sum(axis=1)
             columns["why_out_of_fold"] = pa.array(rest)
         return columns

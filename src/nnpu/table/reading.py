@@ -31,6 +31,8 @@ from nnpu.parameters import (
 from nnpu.table.columns import find_column, read_label_cells
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from numpy.typing import NDArray
 
     from nnpu.table.columns import ColumnPlan
@@ -125,13 +127,17 @@ def as_batch(
     return Batch(columns, {}, rows, 0, "the table", decimal)
 
 
-def stacked(unlabelled: Batch, positives: Batch) -> tuple[Batch, list[str]]:
+def stacked(
+    unlabelled: Batch, positives: Batch, drop: Collection[str] = ()
+) -> tuple[Batch, list[str]]:
     """Return the rows of two tables as one, by the names of their columns.
 
     Parameters
     ----------
     unlabelled, positives : Batch
         The rows that come first, and those below them.
+    drop : collection of str
+        Columns that nobody will read: their cells are left out, so they may be of two types.
 
     Returns
     -------
@@ -155,8 +161,8 @@ def stacked(unlabelled: Batch, positives: Batch) -> tuple[Batch, list[str]]:
     both = [name for name in unlabelled.columns if name in positives.columns]
     if not both:
         raise InputError(
-            f"The two tables have no column in common. {positives.source} has "
-            f"{', '.join(positives.names[:5])}; {unlabelled.source} has "
+            "The two tables have no column in common. The positives have "
+            f"{', '.join(positives.names[:5])}; the unlabelled rows have "
             f"{', '.join(unlabelled.names[:5])}."
         )
     lines = []
@@ -166,6 +172,9 @@ def stacked(unlabelled: Batch, positives: Batch) -> tuple[Batch, list[str]]:
             lines.append(f"not used, since only the {which} table has {has}: {', '.join(alone)}")
     columns = {}
     for name in both:
+        if name in drop:
+            columns[name] = pa.nulls(unlabelled.n_rows + positives.n_rows)
+            continue
         parts = [
             pa.table({name: b.columns[name].cast(b.columns[name].type.value_type)})
             if pa.types.is_dictionary(b.columns[name].type)
@@ -179,7 +188,7 @@ def stacked(unlabelled: Batch, positives: Batch) -> tuple[Batch, list[str]]:
             kinds = " and ".join(str(part.schema.field(0).type) for part in parts)
             raise InputError(
                 f"Column {name!r} is of two types: {kinds} (unlabelled, positives). "
-                "Convert one of them, or take the column out of one table."
+                f"Convert one of them, or exclude the column (--drop {name})."
             ) from error
         columns[name] = joined.column(0).combine_chunks()
         if is_string(columns[name].type):

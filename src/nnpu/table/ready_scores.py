@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,14 +14,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from nnpu.data.vectors import as_vector
 from nnpu.estimators import threshold_choice
 from nnpu.estimators.base import BasePUClassifier
-from nnpu.estimators.evaluation import evaluate, labelled_share, unlabelled_cut
+from nnpu.estimators.evaluation import evaluate, labelled_share, share_here, unlabelled_cut
 from nnpu.hidden import unlabelled_probability
 from nnpu.parameters import InputError, check_label_bias
 from nnpu.report.model_page import ASSUMPTION, model_page
 from nnpu.table.columns import find_column
 from nnpu.table.columns.numbers import as_numbers, decimal_mark
 from nnpu.table.leaks import FEWEST, leaks
-from nnpu.table.reading import as_batch, label_cells, read_labels
+from nnpu.table.reading import as_batch, check_order, label_cells, read_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,6 +35,7 @@ __all__ = ["ScorePU", "scores_in_table"]
 
 _LEAST = 1e-15  # a probability of 0 has no log-odds
 _LARGEST = 1e30  # scores are kept in 32 bits
+_MOST_LOST = 1.1  # times as many different scores before they are rounded to 32 bits
 _BY_CHANCE = 1e-3  # p-value of labelled rows that score lower
 
 
@@ -120,6 +122,7 @@ class ScorePU(BasePUClassifier):
         names : sequence of length n, optional
             What the rows are called in a report; by default by their number.
         """
+        check_order(scores, s)
         super().fit(scores, s)
         values, codes = self._scored(scores, s)
         _doubt(values.astype(np.float64), codes)
@@ -139,6 +142,7 @@ class ScorePU(BasePUClassifier):
         s : array-like of shape (n,), optional
             The PU labels, if they are known.
         """
+        check_order(scores, s)
         positive = super().predict_proba(scores)[:, 1]
         if s is not None and self.sampling == "one-sample":
             codes = self._encode(positive, s)
@@ -150,20 +154,29 @@ class ScorePU(BasePUClassifier):
         """Return the predicted class of each row; `s` as in `predict_proba`."""
         if s is None or self.sampling == "two-sample":
             return super().predict(scores)
+        check_order(scores, s)
         values, codes = self._scored(scores, s)
         above = values.astype(np.float64) > unlabelled_cut(self, self.labelled_share_)
         positive = np.select([codes == 1, codes == -1], [True, False], above)
         return np.asarray(self.classes_[positive.astype(int)])
 
-    def evaluate(self, scores: Any, s: Any, *, names: Any = None) -> Evaluation:
+    def evaluate(self, scores: Any, s: Any, *, names: Any = None, prior: Any = None) -> Evaluation:
         """Judge the classifier by other rows; those of the fit are judged in ``holdout_``.
 
         Parameters
         ----------
         scores, s, names
             As in `fit`.
+        prior : float, "auto", (low, high) or PriorEstimate, optional
+            The share of positives in these rows. By default that of the fit; if these rows
+            contradict it, it is estimated anew and ``prior_note`` says so.
         """
-        return self._judged(*self._scored(scores, s), names)
+        check_order(scores, s)
+        values, codes = self._scored(scores, s)
+        _doubt(values.astype(np.float64), codes)
+        how: dict[str, Any] = {"judged": self.holdout_, "owner": "ScorePU.evaluate"}
+        here, note = share_here(self, codes, values, prior, **how)
+        return replace(self._judged(values, codes, names, here), prior_note=note)
 
     def report(self, found: Evaluation | None = None, *, title: str = "Report") -> Page:
         """Return the report: it shows itself in a notebook, and ``.save(path)`` writes it.
@@ -180,6 +193,12 @@ class ScorePU(BasePUClassifier):
             "The scores come from another model; the probabilities and the cut were fitted to "
             "them here."
         )
+        if self.probabilities_in_:
+            own = unlabelled_cut(self, self.labelled_share_)
+            learned += (
+                " The given scores lie between 0 and 1; this page shows their log-odds: "
+                f"{self.unlabelled_cut_:.3g} is {own:.3g} here."
+            )
         lead = "What the scores say about the unlabelled rows, and how far to trust them."
         found = found or self.holdout_
         return model_page(
@@ -207,11 +226,17 @@ class ScorePU(BasePUClassifier):
     def _as_given(self, score: float) -> float:
         return float(expit(score)) if self.probabilities_in_ else float(score)
 
-    def _judged(self, values: NDArray[np.float32], codes: Labels, names: Any) -> Evaluation:
+    def _judged(
+        self,
+        values: NDArray[np.float32],
+        codes: Labels,
+        names: Any,
+        classifier: BasePUClassifier | None = None,
+    ) -> Evaluation:
         if names is not None:
             check_consistent_length(values, names)
         how: dict[str, Any] = {"label_bias": self.label_bias, "labelled": self.labelled_share_}
-        return evaluate(self, codes, values, names, **how)
+        return evaluate(classifier or self, codes, values, names, **how)
 
     def _check_parameters(self) -> None:
         self._check_shared_parameters()
@@ -234,6 +259,11 @@ class ScorePU(BasePUClassifier):
             )
         if self.probabilities_in_:
             scores = logit(np.clip(scores, _LEAST, 1 - _LEAST))
+        elif np.unique(scores).size > _MOST_LOST * np.unique(scores.astype(np.float32)).size:
+            raise InputError(
+                f"ScorePU: scores from {scores.min():.10g} to {scores.max():.10g} differ too "
+                "little for their size, and would be equal in 32 bits; subtract their mean."
+            )
         return scores[:, None] if isinstance(s, str) else (scores[:, None], s)
 
     def _prior_samples(self, data: FitData, work: None) -> tuple[Any, Any, None]:
@@ -247,6 +277,12 @@ class ScorePU(BasePUClassifier):
 
     def _fit_scores(self, data: FitData, work: None) -> None:
         scores, codes = self._scores(data.x), data.codes
+        n_p, n_u = int((codes == 1).sum()), int((codes == 0).sum())
+        if min(n_p, n_u) < 2:
+            raise InputError(
+                f"ScorePU: {n_p} labelled and {n_u} unlabelled rows; at least two of each are "
+                "needed."
+            )
         self.calibration_ = threshold_choice.calibration(self, scores, codes)
         # Of least regret over the range of an estimated prior; at one half if it was given.
         self.threshold_ = threshold_choice.threshold(self, scores, codes, "regret", None, None)[0]

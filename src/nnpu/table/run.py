@@ -163,6 +163,9 @@ def _write_report(job: TablePU, data: Path, path: Path, command: str) -> None:
         return
     try:
         fit_page(job, title=f"Report: {data.name}", footer=command).save(path)
+    except OSError as error:  # a full disk, most often
+        words = f"The model is saved, but not its report ({error.strerror or error})"
+        raise OSError(error.errno, words, str(path)) from error
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         warnings.warn(
             f"The model is saved, but its report could not be drawn: {error}",

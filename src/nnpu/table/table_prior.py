@@ -119,14 +119,14 @@ def in_the_world(found: TablePrior) -> str:
     >>> from nnpu.prior import PriorEstimate
     >>> estimate = PriorEstimate(0.3, 0.2, 0.4, "auto", True, "", "one-sample", 0.4)
     >>> in_the_world(TablePrior(0.3, estimate, 20, 80, 100))[:52]
-    'Labels are seldom given at random. Allowing for what'
+    'Labels are seldom given at random. Allowing for that, be'
     """
     share = hidden_share(_known(found))[0]
     low, high = (round(end * found.unlabelled) for end in (share.low, share.high))
     return (
-        "Labels are seldom given at random. Allowing for what was measured on genuine problems, "
+        "Labels are seldom given at random. Allowing for that, "
         f"between {low:,} and {high:,} of the unlabelled rows are positive ({100 * share.low:.0f} "
-        f"to {100 * share.high:.0f} %). nnpu review narrows that."
+        f"to {100 * share.high:.0f} %). A review (nnpu review) narrows this range."
     )
 
 

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from nnpu.data.folds import Overlap, key_sample, row_keys
+from nnpu.data.folds import LabelledRows, Overlap, key_sample, row_keys
 from nnpu.data.streams import Batch, prefetched, stream_rows
 from nnpu.estimators.base import NotebookBox, refuse_search_over_prior
 from nnpu.estimators.evaluation import evaluate, labelled_share, share_here, unlabelled_cut
@@ -22,7 +22,7 @@ from nnpu.estimators.loading import save
 from nnpu.estimators.out_of_fold import MOST_ROWS
 from nnpu.hidden import unlabelled_probability
 from nnpu.parameters import InputError, check_number
-from nnpu.table._messages import SAMPLING_LINES, say, start_clock, table_lines
+from nnpu.table._messages import SAMPLING_LINES, TWO_TABLES, say, start_clock, table_lines
 from nnpu.table.both_samples import hint_at_one_sample, hint_at_two_samples, prior_of_the_rest
 from nnpu.table.columns import fit_columns, known_labels
 from nnpu.table.columns.drift import DriftWatch, TrainingRows, UsualScores, drift_sentence
@@ -270,13 +270,22 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             sample = fit_to_partitions(self, table, s)
             self.columns_ = sample.plan
             return self._fit_rows(sample.rows, sample=sample)
+        return self._fit(table, s, answers)
+
+    def _fit(self, table: Any, s: Any, answers: Any = None, *, two_tables: bool = False) -> Self:
         whole = answers is not None  # these go by the rows of the whole table
-        rows = rows_of_fit(self, *self._read(table, s), whole=whole, say=self._say)
+        read = self._read(table, s, TWO_TABLES if two_tables else "")
+        rows = rows_of_fit(self, *read, whole=whole, say=self._say)
         self.columns_ = self._plan(rows.batch, rows.fitted, rows.unused)
-        return self._fit_rows(rows, answers)
+        return self._fit_rows(rows, answers, two_tables=two_tables)
 
     def _fit_rows(
-        self, rows: FitRows, answers: Any = None, sample: SampleOfTable | None = None
+        self,
+        rows: FitRows,
+        answers: Any = None,
+        sample: SampleOfTable | None = None,
+        *,
+        two_tables: bool = False,
     ) -> Self:
         """Fit the model to rows whose columns are planned, and judge it."""
         batch, codes, fitted = rows.batch, rows.codes, rows.fitted
@@ -287,7 +296,8 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         features = features_for(classifier, self.columns_, batch, training)
         name_drivers(classifier, labelled_by(self), self.columns_, features)
         self.columns_ = self.columns_.with_seen(training.seen)
-        self._check_sampling(batch, codes)
+        if not rows.taken_out[0]:  # else it has been said already
+            self._check_sampling(batch, codes)
         self.leaks_ = leaking_columns(self.columns_, features, codes, batch, self.sampling)
         known = known_answers(answers, batch, self.columns_, codes, self.sampling)
         self.classifier_ = fit_classifier(
@@ -313,6 +323,10 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         self.holdout_: Evaluation | None = None
         self.fit_keys_: NDArray[np.uint64] | None = key_sample(keys)
         self.row_keys_: NDArray[np.uint64] | None = None
+        self.labelled_keys_: NDArray[np.uint64] | None = None
+        if two_tables:  # no later table has their labels; equal rows of tables apart are chance
+            in_both = codes == 1 if rows.taken_out[0] else np.zeros(len(codes), dtype=bool)
+            self.labelled_keys_ = np.sort(row_keys(features[in_both]))
         self.explained_ = Explained()
         unlabelled = np.flatnonzero(~rows.aside & (codes == 0))
         self.compared_ = compared_rows(self, features, unlabelled)
@@ -325,7 +339,8 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
 
         Columns are matched by their names; a warning names those that only one table has.
         Positives that are in the unlabelled table too, by their id or cell by cell, are taken out
-        of it, with a warning. `sampling` becomes "two-sample".
+        of it, with a warning. `sampling` becomes "two-sample". Rows of the fit later have the
+        scores that judged them.
 
         Parameters
         ----------
@@ -348,15 +363,15 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         for rows, name in ((p, "positives"), (u, "unlabelled")):
             if rows.n_rows < 2:
                 raise InputError(f"TablePU.fit_two: {name} has fewer than two rows.")
-        batch, lines = stacked(u, p)
+        batch, lines = stacked(u, p, self.drop)
         for line in lines:
             warnings.warn(f"Columns {line}.", UserWarning, stacklevel=2)
-        return self.fit(batch, np.repeat([0, 1], [u.n_rows, p.n_rows]))
+        return self._fit(batch, np.repeat([0, 1], [u.n_rows, p.n_rows]), two_tables=True)
 
-    def _read(self, table: Any, s: Any) -> tuple[Batch, NDArray[np.int8]]:
+    def _read(self, table: Any, s: Any, said: str = "") -> tuple[Batch, NDArray[np.int8]]:
         start_clock()
         check_parameters(self)
-        self._say(SAMPLING_LINES[self.sampling])
+        self._say(said or SAMPLING_LINES[self.sampling])
         check_order(table, s)
         batch = self._batch(table)
         if batch.n_rows == 0:
@@ -900,7 +915,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         watch: DriftWatch | None = None,
         *,
         labelled: bool = False,
-        overlap: Overlap | None = None,
+        overlap: Overlap | LabelledRows | None = None,
     ) -> Iterator[tuple[Batch, NDArray[np.float32]]]:
         """Yield the rows of a table with their scores; a file is read a batch at a time.
 
@@ -915,8 +930,8 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             Compares the rows with those of the training.
         labelled : bool, default=False
             Whether the labels are known though the table may not have the label column.
-        overlap : Overlap, optional
-            Counts which of the rows are rows of the fit.
+        overlap : Overlap or LabelledRows, optional
+            Is shown the keys of the rows: it counts those of the fit, or finds its labelled ones.
         """
         check_is_fitted(self)
         if is_mixed(table):
@@ -927,7 +942,8 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         read = ((b, features_for(self.classifier_, self.columns_, b, watch)) for b in batches)
         for batch, features in prefetched(read):
             rows += batch.n_rows
-            scores = self._scores(features, labelled or self.label_ in batch.columns)
+            judged = labelled or self.label_ in batch.columns or self.labelled_keys_ is not None
+            scores = self._scores(features, judged)
             if watch is not None:
                 watch.add_scores(scores)
             if overlap is not None and batch.n_rows:
@@ -958,8 +974,8 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             return
         if overlap.matters:
             warnings.warn(
-                f"About {overlap.of_rows:.0%} of these rows are rows of the fit, which the model "
-                "has seen: the figures may flatter it. Use rows that it has not seen.",
+                f"About {100 * overlap.of_rows:.0f} % of these rows are rows of the fit, which the "
+                "model has seen: the figures may flatter it. Use rows that it has not seen.",
                 UserWarning,
                 stacklevel=3,
             )

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
+from nnpu.data.folds import LabelledRows
 from nnpu.estimators.evaluation import unlabelled_cut
 from nnpu.estimators.out_of_fold import out_of_fold
 from nnpu.files import write_text
@@ -32,6 +33,7 @@ from nnpu.table.fitting import features_for
 from nnpu.table.reading import label_cells
 from nnpu.table.table_answers import audited, population, with_answers
 from nnpu.table.table_explain import row_reasons
+from nnpu.terminal import how_many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,6 +71,7 @@ _ROWS, _ROWS_OF_LIST = 100, 30  # to draw, unless somebody says how many
 _LONGEST_CELL = 20_000  # characters
 _MOST, _HALF = 0.95, 0.5  # of the rows of the fit, and of a table: then it is that of the fit
 _FINE = 0.02  # a prior that is known this well changes few decisions
+_SAID = {"prior": "share of positives"}
 _PU = {"precision": "pu_precision", "recall": "pu_recall", "accuracy": "pu_accuracy"}
 
 
@@ -148,16 +151,20 @@ class Findings:
 
     def lines(self) -> list[str]:
         """Return everything as sentences for a terminal."""
-        width, more = self.audit.expected(50), []
+        width = self.audit.expected(50)
+        lines = [
+            f"From {how_many(self.audit.answered, 'answer')}:",
+            f"  {'':<22}answers   90 % range       labels alone   with 50 more",
+        ]
         for name in FIGURES:
-            was = self.believed.get(name)
-            before = "" if was is None else f"   (PU estimate {was:.3f})"
-            after = f"   about ±{width[name] / 2:.3f} after 50 more answers"
-            more.append(f"  {name:10s} {getattr(self.audit, name)}{before}{after}")
+            found, was = getattr(self.audit, name), self.believed.get(name)
+            lines.append(
+                f"{_line(_SAID.get(name, name), found)}   {'' if was is None else f'{was:.3f}':<12}"
+                f"   about ± {width[name] / 2:.3f}"
+            )
         if self.audit.precision_unlabelled is not None:
-            more.append(f"  precision among unlabelled rows {self.audit.precision_unlabelled}")
-        head = f"From {self.audit.answered} answers, with 90 % ranges:"
-        return [head, *more, *self.remarks()]
+            lines.append(_line("precision, unlabelled", self.audit.precision_unlabelled))
+        return [*lines, *self.remarks()]
 
     def remarks(self) -> list[str]:
         """Return what there is to say beside the figures, a sentence each."""
@@ -170,11 +177,17 @@ class Findings:
             lines.append(
                 f"Cut of least cost: {self.cut.threshold:.3f} (between {self.cut.low:.3f} and "
                 f"{self.cut.high:.3f} the answers show no difference); cost per row "
-                f"{self.cut.cost}, {self.cut.flagged:.1%} of the rows flagged."
+                f"{self.cut.cost}, {100 * self.cut.flagged:.1f} % of the rows flagged."
             )
         if self.scar is not None:
             lines.append(self.scar.message)
         return [*lines, *self.audit.notes, *self.notes]
+
+
+def _line(name: str, found: AuditedEstimate) -> str:
+    if np.isnan(found.value):
+        return f"  {name:<22}none flagged               "
+    return f"  {name:<22}{found.value:<7.3f}   {found.low:.3f} to {found.high:.3f}"
 
 
 def table_review(
@@ -496,7 +509,10 @@ def _teaching_features(model: TablePU, batch: Batch, scores: Any, unknown: Any) 
         return raw
     if sparse.issparse(raw):
         return normalize(raw)
-    columns = np.asarray(model.columns_.transform(batch), dtype=np.float64)
+    dense = model.columns_.transform(batch)
+    if sparse.issparse(dense):  # a text is one column in the raw view, and thousands here
+        return dense
+    columns = np.asarray(dense, dtype=np.float64)
     return columns * column_weights(columns[unknown], scores[unknown])
 
 
@@ -769,6 +785,10 @@ def _scored(
     if label is not None:
         cells, word = label_cells(batch, label), model._known_label()
         codes = read_label_cells(cells, label, batch.source, word).codes
+    if label is None and model.labelled_keys_ is not None and model.row_keys_ is not None:
+        rows = LabelledRows(model.labelled_keys_)  # no table of a fit to two has the labels
+        scores = np.concatenate([part for _, part in model.scored(batch, overlap=rows)])
+        return batch, rows.rows.astype(np.int8), scores, notes, None
     overlap = model.overlap()
     scored = model.scored(batch, labelled=label is not None, overlap=overlap)
     scores = np.concatenate([part for _, part in scored])
@@ -782,8 +802,8 @@ def _scored(
     elif overlap is not None and overlap.matters:
         hint = "Review rows that it has not seen" if known else "Give the labels"
         warnings.warn(
-            f"About {overlap.of_rows:.0%} of these rows are rows of the fit, which the model has "
-            f"seen: the answers may flatter it. {hint}.",
+            f"About {100 * overlap.of_rows:.0f} % of these rows are rows of the fit, which the "
+            f"model has seen: the answers may flatter it. {hint}.",
             UserWarning,
             stacklevel=4,
         )

@@ -196,7 +196,7 @@ def _sentence(row: Mapping[str, float]) -> str:
     text = f"risk {row['train_risk']:.4f}"
     if "valid_risk" in row:
         text += f", held out {row['valid_risk']:.4f}"
-    return text + f", {row['corrected']:.0%} of steps corrected"
+    return text + f", {100 * row['corrected']:.0f} % of steps corrected"
 
 
 @contextmanager

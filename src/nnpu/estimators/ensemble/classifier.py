@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import expit, logit
 from sklearn.utils.validation import (
     assert_all_finite,
     check_consistent_length,
@@ -46,13 +45,13 @@ from nnpu.estimators.ensemble.trials import (
     try_member,
 )
 from nnpu.estimators.ensemble.weights import (
+    Mixture,
     answers_count,
     audited_prior,
     calibrated,
     corrected,
     find_cut,
-    find_stack,
-    find_weights,
+    fit_mixture,
     p_against_u,
     signed_weights,
 )
@@ -68,7 +67,7 @@ if TYPE_CHECKING:
     from nnpu.estimators.labels import Labels
     from nnpu.review import KnownRows
 
-__all__ = ["SURE", "EnsemblePU"]
+__all__ = ["EnsemblePU"]
 
 _OWNER = "EnsemblePU"
 
@@ -79,9 +78,6 @@ class _Work(NamedTuple):
     task: Task
     folds: Folds
     trials: list[MemberTrial]
-
-
-SURE = 1e-9  # probabilities nearer to 0 or 1 count as this
 
 
 class EnsemblePU(BasePUClassifier):
@@ -165,7 +161,8 @@ class EnsemblePU(BasePUClassifier):
 
     _takes_codes = True
     _takes_words = True
-    _stack: NDArray[np.float64] | None = None
+    _negatives_are_population = True
+    _mixture: Mixture  # how the scores of the members become one log-odds
 
     def __init__(
         self,
@@ -244,11 +241,6 @@ class EnsemblePU(BasePUClassifier):
     def _allows_missing(self) -> bool:
         return True
 
-    def _ignores_negatives(self) -> str:
-        if self.sampling == "one-sample":
-            return ""  # they are unlabelled rows of the one sample like others
-        return f"{_OWNER}; PUClassifier(risk='nnpnu') uses them."
-
     def _validate(self, X: Any, s: Any = "no_validation") -> Any:
         """Return a matrix of numbers and codes; words become codes."""
         X, s = usable(X, _OWNER), as_array(s)
@@ -277,7 +269,7 @@ class EnsemblePU(BasePUClassifier):
                 "A sparse matrix has no category columns: use one-hot columns instead."
             )
         self.columns_ = fit_columns(X, self.categories_, _OWNER, n_dense)
-        used = np.flatnonzero((codes >= 0) | (self.sampling == "one-sample"))
+        used = self._used(codes)
         x, words = self.columns_.parts(X if len(used) == len(codes) else X[used], n_dense)
         s = (codes[used] == 1).astype(np.int8)
         self.design_: Dense | None = None
@@ -307,6 +299,10 @@ class EnsemblePU(BasePUClassifier):
             elif not member.needs_prior:
                 work.trials.append(self._try(member, task, folds))
         return work
+
+    def _used(self, codes: Labels) -> NDArray[np.intp]:
+        """Return the rows of P and of the population: known negatives of two samples are not."""
+        return np.flatnonzero((codes >= 0) | (self.sampling == "one-sample"))
 
     def _try(self, member: Member, task: Task, folds: Folds) -> MemberTrial:
         """Score the held-out rows by one member, and say what came of it."""
@@ -350,6 +346,7 @@ class EnsemblePU(BasePUClassifier):
         return mean[kept == 1], mean[kept == 0], None
 
     def _fit_scores(self, data: FitData, work: _Work) -> None:
+        """Try the other members, weigh and calibrate all of them, then fit them to all rows."""
         folds, trials = work.folds, list(work.trials)
         task = replace(work.task, prior=self.prior_)
         known = {trial.member.name for trial in trials}
@@ -365,70 +362,55 @@ class EnsemblePU(BasePUClassifier):
         if not used:
             raise InputError("No member of EnsemblePU could be fitted: no column tells rows apart.")
         s = task.s[folds.held_out]
-        log_odds = self._combine(used, s)
-        self._finish(log_odds, s)
+        scores = np.array([trial.scores for trial in used])
+        self._mixture = self._mix(used, scores, s)
+        log_odds = self._mixture.log_odds(self._mixture.by_member(scores))
+        self._calibrate_and_cut(log_odds, s)
         self.out_of_fold_ = self._out_of_fold(used, folds, s, log_odds, data.codes)
         if task.answers is not None:
             self.calibration_, self.threshold_ = corrected(
                 self.calibration_, log_odds, task.answers[folds.held_out]
             )
-        self.aside_: float | None = None
-        self.scorers_: list[Scorer] = []
-        for trial, weight in zip(used, self._weights, strict=True):
-            if weight == 0:  # no score needs it: what the first fold fitted shows what it says
-                self.scorers_.append(trial.first[trial.setting])
-                continue
-            self._say(f"{trial.member.name}: fitted to all rows")
-            self.scorers_.append(refit(trial, task))
+        self.scorers_: list[Scorer] = [
+            self._fitted_to_all(trial, weight, task)
+            for trial, weight in zip(used, self._mixture.weights, strict=True)
+        ]
         status("")
-        shares = (self._weights / self._weights.sum()).tolist()
-        weights = dict(zip(self._names, shares, strict=True))
-        tried = [*used, *(trial for trial in trials if trial.reason)]
-        tried.sort(key=lambda trial: list(MEMBERS).index(trial.member.name))
+        self._describe(trials)
+
+    def _mix(
+        self, used: list[MemberTrial], scores: NDArray[np.float64], s: NDArray[np.int8]
+    ) -> Mixture:
+        members = [trial.member for trial in used]
+        beside = bool(self.n_dense)
+        return fit_mixture(members, scores, s, self.prior_, self.sampling, words_beside=beside)
+
+    def _fitted_to_all(self, trial: MemberTrial, weight: float, task: Task) -> Scorer:
+        if weight == 0:  # no score needs it: what the first fold fitted shows what it says
+            return trial.first[trial.setting]
+        self._say(f"{trial.member.name}: fitted to all rows")
+        return refit(trial, task)
+
+    def _describe(self, trials: list[MemberTrial]) -> None:
+        """Note what became of each member, in the order of `MEMBERS`."""
+        total = self._mixture.weights.sum()
+        shares = dict(
+            zip(self._mixture.names, (self._mixture.weights / total).tolist(), strict=True)
+        )
+        order = list(MEMBERS)
+        tried = sorted(trials, key=lambda trial: order.index(trial.member.name))
         self.members_: list[dict[str, Any]] = [
             {
                 "name": trial.member.name,
-                "weight": weights.get(trial.member.name, 0.0),
+                "weight": shares.get(trial.member.name, 0.0),
                 "auc": trial.auc,
                 "aside": None,
                 "reason": trial.reason,
             }
             for trial in tried
         ]
+        self.aside_: float | None = None
         self.seconds_ = {trial.member.name: trial.seconds for trial in tried if trial.seconds}
-
-    def _combine(self, used: list[MemberTrial], s: NDArray[np.int8]) -> NDArray[np.float64]:
-        """Calibrate each member out of fold, weigh them, and return the log-odds of the mixture."""
-        scores = np.array([trial.scores for trial in used])
-        self._names = [trial.member.name for trial in used]
-        self._calibrations, self._weights, self._stack = self._mixture(used, scores, s)
-        return self._mixed(self._calibrated(scores))
-
-    def _mixture(
-        self, used: list[MemberTrial], scores: NDArray[np.float64], s: NDArray[np.int8]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
-        """Return what calibrates each member, (n_members, 2), and what each one counts.
-
-        Of members of numbers and members of words each kind is a mixture of its own; the third is
-        then what adds up the evidence of both (`find_stack`), and else None.
-        """
-        how = self.prior_, self.sampling
-        calibrations = np.array([calibrated(one, s, *how) for one in scores])
-        log_odds = calibrations[:, :1] * scores + calibrations[:, 1:]
-        shares = np.array([trial.member.share for trial in used])
-        of_words = self._of_words()
-        if of_words is None:
-            return calibrations, find_weights(log_odds, s, shares, *how), None
-        weights = np.empty(len(used))
-        for part in (~of_words, of_words):
-            weights[part] = find_weights(log_odds[part], s, shares[part], *how)
-        parts = np.array([_mean(log_odds[part], weights[part]) for part in (~of_words, of_words)])
-        return calibrations, weights, find_stack(parts, s, *how)
-
-    def _of_words(self) -> NDArray[np.bool_] | None:
-        """Return which members take the words beside numbers; None if all take the same columns."""
-        found = np.array([not MEMBERS[name].takes_numbers for name in self._names], dtype=bool)
-        return found if self.n_dense and found.any() and not found.all() else None
 
     def _out_of_fold(
         self,
@@ -445,52 +427,25 @@ class EnsemblePU(BasePUClassifier):
         """
         if len(codes) > MOST_ROWS or len(folds.parts) < 2:
             return None
-        part = np.full(int(folds.held_out.max()) + 1, -1)
-        for number, (_, rest) in enumerate(folds.parts):
-            part[rest] = number
-        part = part[folds.held_out]
+        part = folds.part_of_held_out
         found = np.empty(len(s))
         for number in range(len(folds.parts)):
             settings = [trial.setting_without(number) for trial in used]
             scores = np.array([trial.every[i] for trial, i in zip(used, settings, strict=True)])
             rest, here = part != number, part == number
-            calibrations, weights, stack = self._mixture(used, scores[:, rest], s[rest])
+            mixture = self._mix(used, scores[:, rest], s[rest])
+            found[here] = mixture.log_odds(mixture.by_member(scores[:, here]))
             if number == 0:
                 first = copy(self)
                 first.scorers_ = [t.first[i] for t, i in zip(used, settings, strict=True)]
-                first._calibrations, first._weights = calibrations, weights
-                first._stack = stack
-            by_member = calibrations[:, :1] * scores[:, here] + calibrations[:, 1:]
-            found[here] = self._mixed(by_member, weights, stack)
-        inside = np.flatnonzero((codes >= 0) | (self.sampling == "one-sample"))[folds.held_out]
+                first._mixture = mixture
+        inside = self._used(codes)[folds.held_out]
         scores, fold = np.full(len(codes), np.nan), np.full(len(codes), -1, dtype=np.intp)
         scores[inside] = align(found, part, s, log_odds[s == 0] - self._cut)
         fold[inside] = part
         return OutOfFold(scores, fold, first)
 
-    def _calibrated(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(self._calibrations[:, :1] * scores + self._calibrations[:, 1:])
-
-    def _mixed(
-        self,
-        log_odds: NDArray[np.float64],
-        weights: NDArray[np.float64] | None = None,
-        stack: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]:
-        """Return the log-odds of the weighted mean of the posteriors, shape (n_members, n).
-
-        Those of numbers and of words are added up. Default: what was found for all rows.
-        """
-        if weights is None:
-            weights, stack = self._weights, self._stack
-        of_words = self._of_words()
-        if stack is None or of_words is None:
-            return _mean(log_odds, weights)
-        a, b, c = stack.tolist()
-        words = _mean(log_odds[of_words], weights[of_words])
-        return np.asarray(a * _mean(log_odds[~of_words], weights[~of_words]) + b * words + c)
-
-    def _finish(self, log_odds: NDArray[np.float64], s: NDArray[np.int8]) -> None:
+    def _calibrate_and_cut(self, log_odds: NDArray[np.float64], s: NDArray[np.int8]) -> None:
         """Calibrate the mixture and let scores be 0 at the cut; say so if nothing was learned."""
         slope, intercept = calibrated(log_odds, s, self.prior_, self.sampling)
         self._cut = -intercept / slope  # where the probability is one half
@@ -511,18 +466,19 @@ class EnsemblePU(BasePUClassifier):
         return np.concatenate([np.zeros(0, np.float32), *parts])
 
     def _block_scores(self, X: Any) -> NDArray[np.float32]:
-        return (self._mixed(self._by_member(X, least=0.0)) - self._cut).astype(np.float32)
+        by_member = self._by_member(X, least=0.0)
+        return (self._mixture.log_odds(by_member) - self._cut).astype(np.float32)
 
     def _by_member(self, X: Any, least: float = -1.0) -> NDArray[np.float64]:
         """Return the calibrated log-odds of members that weigh more than that, (n_members, n)."""
-        view = self._view(X)
-        members, left_out = zip(self.scorers_, self._weights, strict=True), np.zeros(len(view))
-        scores = [one.scores(view) if weight > least else left_out for one, weight in members]
-        return self._calibrated(np.array(scores))
-
-    def _view(self, X: Any) -> View:
         x, words = self.columns_.parts(X, self._n_dense(X))
-        return View(x, self.design_, words)
+        view = View(x, self.design_, words)
+        left_out = np.zeros(len(view))
+        scores = [
+            one.scores(view) if weight > least else left_out
+            for one, weight in zip(self.scorers_, self._mixture.weights, strict=True)
+        ]
+        return self._mixture.by_member(np.array(scores))
 
     def _n_dense(self, X: Any) -> int:
         """Return how many of the columns are numbers and codes as in an array."""
@@ -531,7 +487,7 @@ class EnsemblePU(BasePUClassifier):
     def member_scores(self, X: Any) -> dict[str, NDArray[np.float64]]:
         """Return what each member says of the rows `X`: its calibrated log-odds."""
         check_is_fitted(self)
-        return dict(zip(self._names, self._by_member(self._validate(X)), strict=True))
+        return dict(zip(self._mixture.names, self._by_member(self._validate(X)), strict=True))
 
     def _note_unseen(self, X: Any, s: Labels, judge: Self) -> None:
         """Note how each member, and all together, rank rows that `judge` was not fitted to."""
@@ -539,7 +495,8 @@ class EnsemblePU(BasePUClassifier):
         for row in self.members_:
             if row["name"] in scores:
                 row["aside"] = p_against_u(scores[row["name"]], of_p)
-        self.aside_ = p_against_u(judge._mixed(np.array(list(scores.values()))), of_p)
+        together = judge._mixture.log_odds(np.array(list(scores.values())))
+        self.aside_ = p_against_u(together, of_p)
 
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         tensors, fitted = super()._state()
@@ -549,9 +506,3 @@ class EnsemblePU(BasePUClassifier):
     def _restore(self, tensors: dict[str, Any], fitted: dict[str, Any], module: Any) -> None:
         super()._restore(tensors, fitted, module)
         state.unpack(self, tensors, fitted)
-
-
-def _mean(log_odds: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the log-odds of the weighted mean of posteriors."""
-    mean = weights @ expit(log_odds)
-    return np.asarray(logit(np.clip(mean, SURE, 1 - SURE)))

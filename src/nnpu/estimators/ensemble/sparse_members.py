@@ -7,7 +7,6 @@ Rows of U that share rare words also learn from each other: what one is, the oth
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,6 @@ import scipy.sparse as sp
 from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import expit, logit
-from threadpoolctl import threadpool_limits
 
 from nnpu.boosting import kl_round
 from nnpu.calibration import positive_share, soft_labels
@@ -25,7 +23,7 @@ from nnpu.estimators.ensemble.member_scorers import Scorer, SparseScorer
 from nnpu.estimators.ensemble.task import MANY_COLUMNS, Member, ridge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -92,14 +90,6 @@ _STEPS = 25  # of a fit to soft labels, which change in the next round
 _MOST_FILLED = 2000  # columns that trees look at: rare words cost time and split little
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Let BLAS use one thread: in products as small as these more wait for each other."""
-    with threadpool_limits(1, "blas"):
-        yield
-
-
-@_one_thread()
 def at_scales(task: Task, grid: Sequence[tuple[str, float]]) -> list[Weights]:
     """Minimise the logistic loss with columns at one scale or at a scale each, and a strength."""
     x = task.view.sparse.astype(np.float64)
@@ -114,7 +104,6 @@ def at_scales(task: Task, grid: Sequence[tuple[str, float]]) -> list[Weights]:
     return found
 
 
-@_one_thread()
 def on_directions(task: Task, directions: int, strengths: tuple[float, ...]) -> list[Weights]:
     """Minimise the KL risk on the directions in which rows differ most, for each strength."""
     from sklearn.utils.extmath import randomized_svd
@@ -134,7 +123,6 @@ def on_directions(task: Task, directions: int, strengths: tuple[float, ...]) -> 
     return found
 
 
-@_one_thread()
 def self_taught(
     task: Task, scores: NDArray[np.float64], strengths: Sequence[float], rounds: int
 ) -> list[Weights]:
@@ -257,7 +245,7 @@ def _fullest(x: Any, most: int) -> NDArray[np.intp]:
     return np.sort(chosen)
 
 
-_NEIGHBOURS = 10
+_NEIGHBOURS = 10  # of a row whose labels are mixed with its own
 _PRODUCTS = 2e7  # that the cosines may take: about a second
 _BLOCK = 1000  # rows whose cosines with others are in memory
 

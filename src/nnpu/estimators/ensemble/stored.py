@@ -17,6 +17,7 @@ from nnpu.estimators.ensemble.member_scorers import (
     SparseScorer,
 )
 from nnpu.estimators.ensemble.members import MEMBERS
+from nnpu.estimators.ensemble.weights import Mixture, takers_of_words
 from nnpu.estimators.forest import stored_forest
 
 if TYPE_CHECKING:
@@ -35,19 +36,20 @@ __all__ = [
 
 def pack(classifier: EnsemblePU) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Return the arrays and the plain values of a fitted ensemble."""
+    mixture = classifier._mixture
     arrays: dict[str, NDArray[Any]] = {
         "columns.centre": classifier.columns_.centre,
         "columns.spread": classifier.columns_.spread,
-        "calibrations": classifier._calibrations,
-        "weights": classifier._weights,
+        "calibrations": mixture.calibrations,
+        "weights": mixture.weights,
     }
-    if classifier._stack is not None:
-        arrays["stack"] = classifier._stack
+    if mixture.stack is not None:
+        arrays["stack"] = mixture.stack
     if classifier.design_ is not None:
         arrays |= {
             f"design.{one.name}": getattr(classifier.design_, one.name) for one in fields(Dense)
         }
-    for name, scorer in zip(classifier._names, classifier.scorers_, strict=True):
+    for name, scorer in zip(mixture.names, classifier.scorers_, strict=True):
         arrays |= {f"member.{name}.{key}": value for key, value in scorer.arrays().items()}
     return arrays, {
         "categories": list(classifier.categories_),
@@ -57,7 +59,7 @@ def pack(classifier: EnsemblePU) -> tuple[dict[str, NDArray[Any]], dict[str, Any
         "cut": classifier._cut,
         "kinds": [
             [name, scorer.kind]
-            for name, scorer in zip(classifier._names, classifier.scorers_, strict=True)
+            for name, scorer in zip(mixture.names, classifier.scorers_, strict=True)
         ],
     }
 
@@ -100,9 +102,9 @@ def unpack(
     _need(isinstance(classifier.aside_, float | None) and isinstance(classifier._cut, float))
     classifier.members_, classifier.seconds_ = [_member(row) for row in fitted["members"]], {}
     pairs = [(name, kind) for name, kind in fitted["kinds"]]
-    classifier._names = [name for name, _ in pairs]
-    _need(0 < len(pairs) == len(set(classifier._names)))
-    _need(all(name in MEMBERS for name in classifier._names))
+    names = tuple(name for name, _ in pairs)
+    _need(0 < len(pairs) == len(set(names)))
+    _need(all(name in MEMBERS for name in names))
     classifier.scorers_ = [
         _scorer(kind, _under(tensors, f"member.{name}."), classifier.design_, n_dense, d - n_dense)
         for name, kind in pairs
@@ -110,11 +112,11 @@ def unpack(
     calibrations, weights = tensors["calibrations"], tensors["weights"]
     _need(calibrations.shape == (len(pairs), 2) and weights.shape == (len(pairs),))
     _need(calibrations.dtype == weights.dtype == np.float64 and bool(np.all(weights >= 0)))
-    classifier._calibrations, classifier._weights = calibrations, weights
-    classifier._stack = tensors.get("stack")
-    if classifier._stack is not None:
-        _need(beside > 0 and classifier._stack.shape == (3,))
-        _need(classifier._stack.dtype == np.float64)
+    stack = tensors.get("stack")
+    if stack is not None:
+        _need(beside > 0 and stack.shape == (3,) and stack.dtype == np.float64)
+    of_words = takers_of_words([MEMBERS[name] for name in names], words_beside=beside > 0)
+    classifier._mixture = Mixture(names, calibrations, weights, of_words, stack)
 
 
 def _design(tensors: Mapping[str, NDArray[Any]], d: int) -> Dense | None:

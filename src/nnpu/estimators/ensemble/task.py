@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nnpu.boosting import kl_round
+from nnpu.extras import find_lightgbm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -163,7 +163,7 @@ class Member(ABC):
 
     def impossible(self, task: Task) -> str:
         """Say why the member cannot be fitted to such data; empty if it can."""
-        if self.needs_lightgbm and not _lightgbm_loads():
+        if self.needs_lightgbm and find_lightgbm() is None:
             return "LightGBM cannot be loaded here"
         if task.sparse and self.needs_dense:
             return "the data are sparse"
@@ -197,14 +197,6 @@ class Member(ABC):
             return kl_round(scores, s, prior=prior, sampling=sampling).values["train_risk"]
         of_p = s == 1
         return float(np.logaddexp(0, -scores[of_p]).mean() + np.logaddexp(0, scores[~of_p]).mean())
-
-
-def _lightgbm_loads() -> bool:
-    try:
-        importlib.import_module("lightgbm")
-    except (ImportError, OSError):  # not installed, or without the OpenMP library
-        return False
-    return True
 
 
 def ridge(columns: Any, task: Task, strength: float) -> tuple[NDArray[Any], NDArray[Any]]:

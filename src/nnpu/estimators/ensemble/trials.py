@@ -38,6 +38,14 @@ class Folds:
     parts: list[tuple[NDArray[np.intp], NDArray[np.intp]]]
     held_out: NDArray[np.intp]
 
+    @property
+    def part_of_held_out(self) -> NDArray[np.intp]:
+        """The number of the part that each held-out row is in."""
+        part = np.full(int(self.held_out.max()) + 1, -1)
+        for number, (_, rest) in enumerate(self.parts):
+            part[rest] = number
+        return part[self.held_out]
+
 
 @dataclass
 class MemberTrial:

@@ -5,6 +5,7 @@ Answers of a review change weights, prior and probabilities.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,12 +20,17 @@ from nnpu.prior.curve import auc
 from nnpu.review.learning import moved
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
+    from nnpu.estimators.ensemble.task import Member
     from nnpu.estimators.labels import Labels
     from nnpu.review import KnownRows
 
 __all__ = [
+    "SURE",
+    "Mixture",
     "answers_count",
     "audited_prior",
     "calibrated",
@@ -32,14 +38,117 @@ __all__ = [
     "find_cut",
     "find_stack",
     "find_weights",
+    "fit_mixture",
     "p_against_u",
     "signed_weights",
+    "takers_of_words",
 ]
 
+SURE = 1e-9  # probabilities nearer to 0 or 1 count as this
 _LEAST_SLOPE = 0.1  # of a calibration, for scores with standard deviation 1
 _LEAST = 0.05  # a smaller weight becomes 0: it would cost time and change nothing
 _DRAWN = 1.0  # / n_p: the strength with which evidence is drawn to adding up
 _SHRINK = 200  # positives at which the data and the equal weights count the same
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """How scores of members become log-odds: each is calibrated, then posteriors are averaged.
+
+    Members of words beside members of numbers are a mixture of their own, and the evidence of both
+    is added up.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The members.
+    calibrations : ndarray of shape (n_members, 2)
+        Slope and intercept of each.
+    weights : ndarray of shape (n_members,)
+        What each one counts.
+    of_words : ndarray of bool of shape (n_members,), optional
+        Which members take the words beside numbers; None if all take the same columns.
+    stack : ndarray of shape (3,), optional
+        What `find_stack` gives, if there are members of both kinds.
+    """
+
+    names: tuple[str, ...]
+    calibrations: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    of_words: NDArray[np.bool_] | None = None
+    stack: NDArray[np.float64] | None = None
+
+    def by_member(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the calibrated log-odds of each member from its scores, (n_members, n)."""
+        return _calibrated(scores, self.calibrations)
+
+    def log_odds(self, by_member: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log-odds of all members together from those of each."""
+        if self.stack is None or self.of_words is None:
+            return _mean(by_member, self.weights)
+        a, b, c = self.stack.tolist()
+        numbers, words = (
+            _mean(by_member[part], self.weights[part]) for part in (~self.of_words, self.of_words)
+        )
+        return np.asarray(a * numbers + b * words + c)
+
+
+def fit_mixture(
+    members: Sequence[Member],
+    scores: NDArray[np.float64],
+    s: NDArray[np.int8],
+    prior: float,
+    sampling: str,
+    *,
+    words_beside: bool = False,
+) -> Mixture:
+    """Calibrate and weigh members by their out-of-fold scores.
+
+    Parameters
+    ----------
+    members : sequence of Member
+        Those that have scores.
+    scores : ndarray of shape (n_members, n)
+        Their scores.
+    s : ndarray of shape (n,)
+        1 in P, 0 elsewhere.
+    prior, sampling
+        As in `EnsemblePU`.
+    words_beside : bool
+        Whether the rows are numbers beside words.
+    """
+    how = prior, sampling
+    calibrations = np.array([calibrated(one, s, *how) for one in scores])
+    by_member = _calibrated(scores, calibrations)
+    shares = np.array([member.share for member in members])
+    names = tuple(member.name for member in members)
+    of_words = takers_of_words(members, words_beside=words_beside)
+    if of_words is None:
+        return Mixture(names, calibrations, find_weights(by_member, s, shares, *how))
+    kinds = (~of_words, of_words)
+    weights = np.empty(len(members))
+    for part in kinds:
+        weights[part] = find_weights(by_member[part], s, shares[part], *how)
+    parts = np.array([_mean(by_member[part], weights[part]) for part in kinds])
+    return Mixture(names, calibrations, weights, of_words, find_stack(parts, s, *how))
+
+
+def takers_of_words(members: Sequence[Member], *, words_beside: bool) -> NDArray[np.bool_] | None:
+    """Return which members take the words beside numbers; None if all take the same columns."""
+    found = np.array([not member.takes_numbers for member in members], dtype=bool)
+    return found if words_beside and found.any() and not found.all() else None
+
+
+def _calibrated(
+    scores: NDArray[np.float64], calibrations: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    return np.asarray(calibrations[:, :1] * scores + calibrations[:, 1:])
+
+
+def _mean(log_odds: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the log-odds of the weighted mean of posteriors."""
+    mean = weights @ expit(log_odds)
+    return np.asarray(logit(np.clip(mean, SURE, 1 - SURE)))
 
 
 def find_weights(
@@ -255,8 +364,9 @@ def audited_prior(answers: KnownRows, codes: Labels, sampling: str) -> PriorEsti
         method="review",
         identified=True,
         message=(
-            f"About {value:.1%} of the rows are positive, 90 % range {low:.1%} to {high:.1%}: "
-            "estimated from the answers of a review, whatever the model or the labels."
+            f"About {100 * value:.1f} % of the rows are positive, 90 % range {100 * low:.1f} % to "
+            f"{100 * high:.1f} %: estimated from the answers of a review, whatever the model or "
+            "the labels."
         ),
         sampling="one-sample" if sampling == "one-sample" else "two-sample",
     )

@@ -87,7 +87,7 @@
     at("left").textContent = `${count(status.left.low)} to ${count(status.left.high)}`;
     at("words").textContent = status.words;
     const differ = Object.keys(status.disagreements).length;
-    at("differ").textContent = differ ? `People differ on ${differ === 1 ? "1 row" : `${count(differ)} rows`}.` : "";
+    at("differ").textContent = differ ? `Reviewers differ on ${differ === 1 ? "1 row" : `${count(differ)} rows`}.` : "";
     const looks = Math.max(1, status.curve.at(-1)[0]);
     const most = Math.max(1, status.found);
     at("line").setAttribute("points", status.curve.map(([x, y]) => `${(300 * x) / looks},${58 - (56 * y) / most}`).join(" "));

@@ -79,6 +79,8 @@ class Reading:
         Number of those that do not say "not known", and of all that hold something.
     complaint : str
         What to say if these are too many.
+    zoned : bool or None
+        Whether times have a zone; None if that cannot be told, or there are no times.
     """
 
     values: Any
@@ -87,6 +89,7 @@ class Reading:
     wrong: int = 0
     cells: int = 0
     complaint: str = ""
+    zoned: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,13 @@ __all__ = [
 
 _ID_NAMES = {"", "id", "index", "key", "uuid", "rownames", "unnamed: 0"}  # indices of pandas and R
 _ID_ENDING = re.compile(r"([_\-. ][iI][dD]|[a-z](Id|ID))$")  # customer_id, customerId
+_NAMED = (  # of which ids are written as one word: paid, valid, fluid and grid are not ids
+    "account acct app applicant article case claim client cust customer device doc document emp "
+    "employee event gu hh household invoice item loan member message msg o object order p pat "
+    "patient person policy product rec record resp respondent row sample seq session store "
+    "student subj subject ticket trans transaction tx u unit user usubj visit"
+)
+_ID_WORD = re.compile(rf"^({'|'.join(_NAMED.split())})id$", re.IGNORECASE)
 _TIME_NAMES = ("time", "date", "epoch", "stamp", "_at", "_ts", "_ns", "_us", "_ms")
 _FEW = 1000  # distinct values up to which a column that is stored as categories has them
 _PROBE = 5000  # distinct values that are looked at first
@@ -79,10 +86,13 @@ def is_named_like_an_id(name: str) -> bool:
 
     Examples
     --------
-    >>> [is_named_like_an_id(name) for name in ("ID", "customer_id", "customerId", "paid")]
-    [True, True, True, False]
+    >>> names = ("ID", "customer_id", "customerId", "customerid", "paid")
+    >>> [is_named_like_an_id(name) for name in names]
+    [True, True, True, True, False]
     """
-    return name.lower() in _ID_NAMES or _ID_ENDING.search(name) is not None
+    if name.lower() in _ID_NAMES:
+        return True
+    return any(pattern.search(name) is not None for pattern in (_ID_ENDING, _ID_WORD))
 
 
 def is_unique(cells: Any) -> bool:

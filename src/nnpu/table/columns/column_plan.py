@@ -12,6 +12,7 @@ import importlib
 import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias
+from unicodedata import normalize
 
 import numpy as np
 from scipy import sparse
@@ -375,7 +376,7 @@ def finished_plan(
         columns.append(Dropped(name, reason) if reason else Matrix.fit(name, matrix))
     texts = [column.kind == "text" for column in columns if column.width]
     if any(texts) and (all(texts) or (words and not batch.matrices)):
-        columns = _as_words(columns, batch, rows)
+        columns = _as_words(_with_names(columns, batch, rows) if words else columns, batch, rows)
     plan = ColumnPlan(tuple(columns))
     if plan.width == 0:
         kinds = "; ".join(f"{column.name}: {column.description()}" for column in columns[:5])
@@ -383,6 +384,20 @@ def finished_plan(
             f"{batch.source} has no column to learn from{f' ({kinds})' if kinds else ''}."
         )
     return plan
+
+
+def _with_names(columns: list[Any], batch: Batch, rows: NDArray[np.intp]) -> list[Column]:
+    """Return the columns, those with short texts that repeat as categories beside a text."""
+    from nnpu.table.columns.categories import Category
+    from nnpu.table.columns.text import are_names
+
+    cells = {c.name: batch.columns[c.name].take(rows) for c in columns if c.kind == "text"}
+    names = [name for name, part in cells.items() if are_names(part)]
+    if len(names) == len(cells):
+        return columns
+    found = {name: Category.fit(name, cells[name]) for name in names}
+    found = {name: column for name, column in found.items() if column.width}
+    return [found.get(column.name, column) for column in columns]
 
 
 def _as_words(columns: list[Any], batch: Batch, rows: NDArray[np.intp]) -> list[Column]:
@@ -416,6 +431,9 @@ def find_column(name: str, names: Iterable[str], source: str) -> str:
     lower = {other.lower(): other for other in listed}
     near = difflib.get_close_matches(name.lower(), lower, n=1)
     hint = f" Did you mean {lower[near[0]]!r}?" if near else ""
+    same = [other for other in listed if normalize("NFC", other) == normalize("NFC", name)]
+    if same:
+        hint = f" It has {same[0]!r}, which looks the same in other characters: rename it."
     shown = ", ".join(listed[:10]) + (", ..." if len(listed) > 10 else "")
     raise InputError(f"{source} has no column {name!r}.{hint} It has: {shown}.")
 
@@ -624,7 +642,7 @@ _HOMES = {  # imported only if a column is of that kind
     "number": ("numbers", "Number"),
     "text": ("text", "Text"),
 }
-_NUMBERS = ("rows", "missing", "low", "high", "median", "unseen", "unreadable")
+_NUMBERS = ("rows", "missing", "low", "high", "median", "unseen", "unreadable", "midnight")
 _LISTS = ("edges", "shares")
 
 
@@ -670,7 +688,7 @@ def _check_seen(seen: Any) -> None:
     """Raise ValueError unless `seen` is what `TrainingRows` notes, or None."""
     if seen is None:
         return
-    if not isinstance(seen, dict) or not set(seen) <= {*_NUMBERS, *_LISTS}:
+    if not isinstance(seen, dict) or not set(seen) <= {*_NUMBERS, *_LISTS, "zoned"}:
         raise ValueError("the summary of a column cannot be understood")
     lists = [seen.get(name, []) for name in _LISTS]
     if not all(isinstance(each, list) for each in lists):

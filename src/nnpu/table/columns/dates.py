@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -43,6 +43,9 @@ _TIME = (
     r"(?:(?:\s*T|,?\s+)(?P<hour>\d{1,2})[:h](?P<minute>\d{2})(?::(?P<second>\d{2}(?:[.,]\d+)?))?"
     r"\s*(?P<half>[ap]\.?m\.?)?\s*(?P<zone>[a-z]{1,4}|(?:utc|gmt)?[+-]\d{2}(?::?\d{2})?)?)?\s*$"
 )
+#: A zone after a time, which a.m. and p.m. are not.
+_ZONE = r"(?i)\d[:h]\d{2}.*?(?:[+-]\d{2}(?::?\d{2})?|\b(?:[b-oq-z]|[a-z]*[a-ln-z])|\dz)$"
+_FIRST = 100  # cells that tell whether times have a zone
 _WEEKDAY = r"^(?:\pL{2,}\.?,?\s+)?"
 #: One regular expression for each way of writing; `one` and `two` are a day and a month.
 _SPELLINGS = (
@@ -457,7 +460,8 @@ class Date(Column):
             raise InputError(f"Column {self.name!r} holds {cells.type} cells, and dates in fit.")
         values, unreadable = as_dates(cells, self.first_is_day, self.name, memory)
         what = "a date that can be read in one way only"
-        return tolerant(self, cells, values, unreadable, first, what)
+        reading = tolerant(self, cells, values, unreadable, first, what)
+        return replace(reading, zoned=_zoned(cells) if "hour" in self.parts else None)
 
     def dense(self, values: Any) -> Block:
         """Standardise the days, put hours and months on a circle, give each weekday a feature."""
@@ -480,6 +484,22 @@ class Date(Column):
         gaps = np.isnan(values)
         split = _split(np.where(gaps, 0.0, values))
         return np.column_stack([np.where(gaps, np.nan, split[part]) for part in self.parts])
+
+
+def _zoned(cells: Any) -> bool | None:
+    """Return whether the first times of a column have a zone; None if there are none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_timestamp(cells.type):
+        return cells.type.tz is not None
+    if not is_string(cells.type):
+        return None
+    text = as_text(cells[:_FIRST], none_is_missing=True).drop_null()
+    times = text.filter(pc.match_substring_regex(text, r"\d[:h]\d{2}"))
+    if not len(times):
+        return None
+    return bool(pc.any(pc.match_substring_regex(times, _ZONE)).as_py())
 
 
 def _split(seconds: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:

@@ -39,12 +39,15 @@ class CellCounts(NamedTuple):
         Gaps; values that are new or rare; and how many cells could have been.
     numbers : ndarray or None
         The numbers among them, days for dates.
+    midnight : int
+        How many dates have no time of day, or midnight.
     """
 
     missing: int
     unseen: int = 0
     looked: int = 0
     numbers: NDArray[np.float64] | None = None
+    midnight: int = 0
 
 
 class TrainingRows:
@@ -78,6 +81,7 @@ class TrainingRows:
         part = values.take(self.rows) if hasattr(values, "take") else values[self.rows]
         found = self._columns.setdefault(column.name, _TrainingColumn(column.kind))
         found.add(count_cells(column, part), len(part))
+        found.zoned = found.zoned if reading.zoned is None else reading.zoned
 
     def merge(self, other: TrainingRows) -> None:
         """Take what others note of other rows."""
@@ -99,6 +103,8 @@ class _TrainingColumn:
     missing: int = 0
     unseen: int = 0
     looked: int = 0
+    midnight: int = 0
+    zoned: bool | None = None
     numbers: Numbers = field(default_factory=Numbers)
 
     def add(self, counts: CellCounts, rows: int) -> None:
@@ -106,6 +112,7 @@ class _TrainingColumn:
         self.missing += counts.missing
         self.unseen += counts.unseen
         self.looked += counts.looked
+        self.midnight += counts.midnight
         if counts.numbers is not None and self.kind in ("number", "date"):
             self.numbers.add(counts.numbers)
 
@@ -114,6 +121,8 @@ class _TrainingColumn:
         self.missing += other.missing
         self.unseen += other.unseen
         self.looked += other.looked
+        self.midnight += other.midnight
+        self.zoned = self.zoned if other.zoned is None else other.zoned
         self.numbers.merge(other.numbers)
 
     def seen(self) -> dict[str, Any]:
@@ -124,6 +133,10 @@ class _TrainingColumn:
         if not numbers.count:
             return seen
         seen |= {"low": numbers.low, "high": numbers.high, "median": numbers.median}
+        if self.kind == "date":
+            seen["midnight"] = self.midnight / numbers.count
+        if self.zoned is not None:
+            seen["zoned"] = self.zoned
         if self.kind == "number":
             edges = np.unique(numbers.quantiles(np.arange(1, 10) / 10))
             shares = binned(numbers.values, edges, numbers.counts) / numbers.count
@@ -140,8 +153,11 @@ def count_cells(column: Column, values: Any) -> CellCounts:
     if column.kind == "text":
         return CellCounts(values.null_count, *_other_texts(column, values))
     gaps = np.isnan(values)
-    unit = DAY if column.kind == "date" else 1
-    return CellCounts(int(gaps.sum()), numbers=values[~gaps] / unit)
+    if column.kind != "date":
+        return CellCounts(int(gaps.sum()), numbers=values[~gaps])
+    days = values[~gaps] / DAY
+    midnight = int((days == np.floor(days)).sum())
+    return CellCounts(int(gaps.sum()), numbers=days, midnight=midnight)
 
 
 def _other_texts(column: Any, values: Any) -> tuple[int, int]:
@@ -205,6 +221,7 @@ class DriftWatch:
             return
         tally = self._tallies.setdefault(column.name, _Tally(column))
         tally.add(reading.values, reading.unreadable, reading.example)
+        tally.zoned = tally.zoned if reading.zoned is None else reading.zoned
 
     def merge(self, other: DriftWatch) -> None:
         """Take what another one knows of other rows."""
@@ -295,7 +312,7 @@ class UsualScores:
         usual = float(np.clip(share, *self.flagged))
         noise = np.sqrt(max(usual * (1 - usual), 0.25 / self.rows) * (1 / rows + 1 / self.rows))
         if away >= _OTHER_SHARE and away > _SURELY * noise:
-            ends = dict.fromkeys(f"{end:.0%}".removesuffix("%") for end in self.flagged)
+            ends = dict.fromkeys(f"{100 * end:.0f}" for end in self.flagged)
             said.append(
                 f"{percent(flagged, rows)} of the rows are flagged, "
                 f"{' to '.join(ends)} % in training"
@@ -332,6 +349,8 @@ class _Tally:
     far: int = 0
     bins: Any = 0
     medians: list[float] = field(default_factory=list)
+    midnight: int = 0
+    zoned: bool | None = None
 
     def add(self, values: Any, unreadable: int, example: str) -> None:
         self.rows += len(values)
@@ -341,6 +360,7 @@ class _Tally:
         self.missing += counts.missing
         self.looked += counts.looked
         self.unseen += counts.unseen
+        self.midnight += counts.midnight
         if counts.numbers is not None and counts.numbers.size and self.column.seen is not None:
             self._add_numbers(counts.numbers, self.column.seen)
 
@@ -418,7 +438,21 @@ class _Tally:
             if moved >= _MOVED and not dates:
                 now = float(np.median(self.medians))
                 said.append(f"median {now:.4g}, was {seen['median']:.4g}")
-        return said
+        return said + self._other_times(seen, there)
+
+    def _other_times(self, seen: Mapping[str, Any], there: int) -> list[str]:
+        """Say that times of day are lost, or are those of another zone."""
+        zoned, usual = seen.get("zoned"), seen.get("midnight")
+        if usual is None or there < _LEAST_ROWS:
+            return []
+        if self.midnight == there and usual <= 1 - _MOVED:
+            had = percent(round((1 - usual) * there), there)
+            return [f"no cell has a time of day, {had} had one in training"]
+        if None not in (zoned, self.zoned) and zoned != self.zoned:
+            ways = "with a zone", "without one, which counts as UTC"
+            now, was = ways if self.zoned else ways[::-1]
+            return [f"times are written {now}; in training {was}"]
+        return []
 
 
 def _many(found: int, cells: int, usual: float, rows: int, least: float) -> bool:

@@ -15,7 +15,7 @@ from nnpu.table.columns.column import Block, Column, Reading
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Directions", "Text", "read_together"]
+__all__ = ["Directions", "Text", "are_names", "read_together"]
 
 BUCKETS = 1 << 13  # of hashed text; a power of two spreads evenly
 _TERMS = 20_000  # words that directions are made of, the most frequent; pairs make them worse
@@ -23,6 +23,7 @@ _WORDS = 50_000  # words of a table of nothing but text
 _COMMON = 0.5  # a word in more of the documents says nothing, in any language
 _DIRECTIONS = 64
 _ROWS = 20_000  # texts that the directions are fitted to: more change them little
+_NAME_WORDS = 6  # on average, in names of things: an organisation, a medium
 _TOKEN = r"(?u)\b\w+\b"
 
 
@@ -249,6 +250,37 @@ class Text(Column):
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return those of the directions."""
         return {} if self.directions is None else self.directions.arrays()
+
+
+def are_names(cells: Any) -> bool:
+    """Return whether texts are rather names of things: few words, and most rows share theirs.
+
+    Beside a text such a column is a category. Its words are no part of what the text says: 50
+    labelled messages tell which universities wrote them, and little else (``docs/lab/text.md``).
+
+    Parameters
+    ----------
+    cells : pyarrow array
+        The training rows' cells.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> are_names(pa.array(["University of Ulm", "Bonn", "University of Ulm", "Bonn"]))
+    True
+    >>> are_names(pa.array(["has anybody seen it", "thank you", "so do I", "not at all"]))
+    False
+    """
+    import pyarrow.compute as pc
+
+    text = as_text(cells).drop_null()
+    if not len(text):
+        return False
+    words = pc.mean(pc.add(pc.count_substring_regex(text, r"\s+"), 1)).as_py()
+    if words > _NAME_WORDS:
+        return False
+    counts = text.value_counts().field("counts").to_numpy()
+    return bool(counts[counts > 1].sum() >= len(text) / 2)
 
 
 def read_together(columns: list[Text], cells: list[Any]) -> list[Text]:

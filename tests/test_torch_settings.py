@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 import nnpu
 from nnpu import BoostedPU, LinearPU, PUClassifier, models
+from nnpu.training import Training
 
 
 @contextmanager
@@ -81,3 +82,19 @@ def test_a_module_that_was_made_in_inference_mode_can_be_trained():
         clf = PUClassifier(0.4, module=models.mlp(4, (8,)), epochs=1, random_state=0)
         clf.fit(X, np.arange(60) % 2)
     assert np.isfinite(clf.decision_function(X)).all()
+
+
+@pytest.mark.parametrize(("features", "threads"), [(3, 1), (2000, 2)])
+def test_small_steps_take_one_thread_and_the_programs_number_is_set_again(features, threads):
+    """On a busy machine two threads wait for each other: 256 x 200 took four times as long."""
+    seen, before = [], torch.get_num_threads()
+    watched = Training(on_epoch_end=lambda *_: seen.append(torch.get_num_threads()))
+    rng = np.random.default_rng(0)
+    X, s = rng.normal(size=(400, features)), np.arange(400) % 2
+    torch.set_num_threads(2)
+    try:
+        PUClassifier(0.6, epochs=1, batch_size=256, random_state=0, training=watched).fit(X, s)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert seen == [threads]
