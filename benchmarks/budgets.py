@@ -245,7 +245,7 @@ def run_dask_table(folder, n):
 
 def run_dask_twice(folder, n):
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        pool.submit(write_parts, folder, n).result()
+        pool.submit(write_parts, folder, n, n // 10).result()
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         pool.submit(fit_twice, folder).result()
 
@@ -274,11 +274,11 @@ def fit_twice(folder):
     print(f"rank correlation {spearmanr(a, b)[0]:.5f}, {same} of the 500 first rows in both")
 
 
-def write_parts(folder, n):
+def write_parts(folder, n, rows=BLOCK):
     import pyarrow.parquet
 
-    for number, start in enumerate(range(0, n, BLOCK)):
-        part = table(min(BLOCK, n - start), seed=start)
+    for number, start in enumerate(range(0, n, rows)):
+        part = table(min(rows, n - start), seed=start)
         pyarrow.parquet.write_table(part, folder / f"part-{number:04}.parquet")
 
 
