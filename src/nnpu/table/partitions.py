@@ -221,7 +221,10 @@ def cluster(address: str) -> Iterator[Any]:
 
 
 def _quiet() -> None:
-    """Keep LightGBM's lines about ports out of what a command prints."""
+    """Keep lines about ports and connections out of what a command prints."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.split(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     logger = logging.getLogger("nnpu.lightgbm")
     logger.setLevel(logging.ERROR)
     with suppress(ImportError):  # which scoring does without
