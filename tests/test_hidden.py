@@ -423,6 +423,13 @@ def test_the_share_may_reach_down_to_nearly_complete_labels_and_beyond_the_inter
     assert not found.identified
 
 
+def test_the_range_of_the_share_holds_the_estimate_under_random_labels():
+    _, s, scores = sample(share=0.7)
+    found = hidden_positives(s, scores, 1.0, KnownShare(0.6, 0.5, 0.66, 0.65))
+    assert found.share.low < found.at_random.share.value <= found.share.high + 1e-3
+    assert found.share == hidden_share(KnownShare(0.6, 0.5, 0.66, 0.65))[0]
+
+
 # --- single rows and odd inputs --------------------------------------------------------------
 
 

@@ -78,7 +78,8 @@ class LabelLaw:
         How much of the way from `share` to the estimate under random labels the median goes, in
         log-odds.
     beyond : float
-        The high end is at least this part of the largest share that random labels allow.
+        The high end is at least this part of the largest share that random labels allow, and at
+        least the estimate under random labels.
     correlation : float
         Of λ with the log-odds of the share: where more positives are hidden than usual, they stand
         out less. A share that is known tells of λ by it.
@@ -736,7 +737,7 @@ def typical_share(known: KnownShare, law: LabelLaw = TYPICAL) -> Estimate:
     """
     if known.given or known.audited:
         return Estimate(known.value, known.low, known.high)
-    high = max(law.share_high, min(law.beyond * known.bound, 0.97))
+    high = max(law.share_high, min(max(law.beyond * known.bound, known.value), 0.97))
     odds = (1 - law.trust) * logit(law.share) + law.trust * logit(_inside(known.value))
     middle = float(np.clip(expit(odds), 1.2 * law.share_low, 0.9 * high))
     ends = (min(max(end, known.least), known.most) for end in (middle, law.share_low, high))

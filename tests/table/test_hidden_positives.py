@@ -1021,4 +1021,4 @@ def test_a_single_row_is_no_list_of_a_precision():
     model = TablePU(0.3, model="linear").fit(table, (y & (rng.random(800) < 0.4)).astype(int))
     assert model.holdout_.top(1).value == 1
     cut = predictions.cut_at(model, "precision=0.99")
-    assert "No list is expected to be 99% positive" in cut.why_none
+    assert "No list is expected to be 99 % positive" in cut.why_none

@@ -11,7 +11,7 @@ import click
 from nnpu.cli._paths import Command, Result
 from nnpu.cli._shared import as_share, draw
 from nnpu.parameters import check_number
-from nnpu.terminal import say
+from nnpu.terminal import how_many, say
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -178,7 +178,8 @@ def _precision(result: Plan, loss: str, simulated: float) -> list[str]:
     prior = f"{low:g}" if low == high else f"{low:g} to {high:g} (use {result.assumed_prior:g})"
     what = "error rate" if loss == "zero_one" else f"risk ({loss} loss)"
     lines = [
-        f"Data: {result.n_p:,} labelled positives, {result.n_u:,} unlabelled rows, "
+        f"Data: {how_many(result.n_p, 'labelled positive')}, "
+        f"{how_many(result.n_u, 'unlabelled row')}, "
         f"share of positives {prior}.",
         "Assumed: the classifier was not trained on these rows, and the positives were drawn "
         "separately from the unlabelled rows.",

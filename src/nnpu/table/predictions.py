@@ -319,7 +319,7 @@ def cut_at_probability(model: TablePU, probability: float) -> Cut:
     """Return the cut at a probability, of the kind that is shown for the row."""
     if not 0 < probability < 1:
         raise InputError(
-            f"--threshold must be a probability between 0 and 1. Got {probability:g} instead."
+            f"--threshold must be a probability above 0 and below 1. Got {probability:g} instead."
         )
     calibration, c = model.classifier_.calibration_, model.labelled_share_
     if calibration.slope <= 0:
