@@ -105,6 +105,7 @@ def fit_to_folder(
     out: Path,
     *,
     answers: Sequence[Path] = (),
+    dask: str | None = None,
     report: Path | None = None,
     command: str = "",
     config: str = "",
@@ -121,6 +122,8 @@ def fit_to_folder(
         The label column of one table, the model folder.
     answers : sequence of Path
         Answered sheets of a review.
+    dask : str, optional
+        The cluster that fits the table, as in `nnpu.table.partitions.cluster`.
     report : Path, optional
         Where the report goes; by default into the folder.
     command, config : str
@@ -141,6 +144,11 @@ def fit_to_folder(
         if isinstance(data, tuple):
             job.fit_two(*data)
             data = data[1]
+        elif dask is not None:
+            from nnpu.table.partitions import cluster, partitions_of_files
+
+            with cluster(dask):
+                job.fit(partitions_of_files(data, **job._how()), label)
         else:
             job.fit(data, label, answers=list(answers) or None)
         result = _result(job, data, out, report, command)
