@@ -184,11 +184,13 @@ def hidden(colours: Colours) -> Any:
 def growth(colours: Colours) -> Any:
     """How processor time and memory grow with the rows, and which phase of a fit takes them."""
     found = pd.read_csv(DOCS.parent / "benchmarks" / "results" / "growth.csv")
-    found = found[found["where"] == "one machine"]
+    found["command"] = found["command"].where(found["where"] == "one machine", "two workers")
+    found = found[(found["command"] != "two workers") | (found["phase"] != "whole")]  # their fits
     sums = found.groupby(["command", "rows"]).agg({"cpu": "sum", "mb": "max"})
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.2), width_ratios=(3, 4, 3))
     looks = {
         "fit": (colours.positive, "-"),
+        "two workers": (colours.positive, ":"),
         "predict CSV": (colours.line, "--"),
         "predict Parquet": (colours.line, "-"),
     }
@@ -199,11 +201,13 @@ def growth(colours: Colours) -> Any:
         axis.set_xscale("log")
         axis.set_xlabel("rows")
     left.set_yscale("log")
-    left.set_yticks([1, 3, 10, 30], ["1", "3", "10", "30"])
+    left.set_yticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
+    left.set_ylim(top=900)
     left.set_yticks([], minor=True)
     right.set_ylim(bottom=0)
-    for (command, (colour, _)), height in zip(looks.items(), (0.93, 0.82, 0.71), strict=True):
-        text = f"{command} (dashed)" if command.endswith("CSV") else command
+    words = {"predict CSV": "predict CSV (dashed)", "two workers": "fit on two workers (dotted)"}
+    for (command, (colour, _)), height in zip(looks.items(), (0.93, 0.82, 0.71, 0.6), strict=True):
+        text = words.get(command, command)
         left.text(0.04, height, text, color=colour, transform=left.transAxes, fontsize=9)
     left.set_title("processor time, seconds", fontsize=11)
     right.set_title("peak memory, MB", fontsize=11)

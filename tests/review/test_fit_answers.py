@@ -196,7 +196,7 @@ def table(sampling):
     order = np.random.default_rng(1).permutation(len(s))
     X, s, truth = X[order], s[order], truth[order]
     columns = {f"x{j}": X[:, j] for j in range(3)}
-    frame = pa.table({"id": [f"c{i}" for i in range(len(s))], "s": s, **columns})
+    frame = pa.table({"id": [f"{i}c" for i in order], "s": s, **columns})
     prior = float(truth[s == 0].mean() if sampling == "two-sample" else truth.mean())
     return frame, truth, prior
 

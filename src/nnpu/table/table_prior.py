@@ -118,7 +118,7 @@ def in_the_world(found: TablePrior) -> str:
     --------
     >>> from nnpu.prior import PriorEstimate
     >>> estimate = PriorEstimate(0.3, 0.2, 0.4, "auto", True, "", "one-sample", 0.4)
-    >>> in_the_world(TablePrior(0.3, estimate, 20, 80, 100))[:51]
+    >>> in_the_world(TablePrior(0.3, estimate, 20, 80, 100))[:52]
     'Labels are seldom given at random. Allowing for that'
     """
     share = hidden_share(_known(found))[0]
