@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from nnpu.estimators.out_of_fold import align
+from nnpu.estimators.threads import free_openmp_threads
 from nnpu.prior.curve import auc
 from nnpu.ranges import Z90
 
@@ -162,7 +163,7 @@ def plain_scores(
         if len(np.unique(codes[fitted] == 1)) < 2:
             continue
         model = _plain(features, seed)
-        with warnings.catch_warnings():
+        with free_openmp_threads(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # few iterations: it is only compared with
             model.fit(features[fitted], codes[fitted] == 1)
         scores[rest] = model.decision_function(features[rest])

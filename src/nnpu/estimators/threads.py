@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from threadpoolctl import ThreadpoolController
 
-__all__ = ["count_jobs", "in_threads", "one_blas_thread"]
+__all__ = ["count_jobs", "free_openmp_threads", "in_threads", "one_blas_thread"]
 
 _BLOCK = 1 << 11  # rows of a block: near the size of a cache
 _LEAST = 1 << 8  # rows that are worth a thread
@@ -65,6 +65,22 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     array([2., 2.])
     """
     limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return limit
+
+
+def free_openmp_threads() -> AbstractContextManager[Any]:
+    """Return a context in which OpenMP takes as many threads as processors are free.
+
+    For estimators that have no parameter for it: see `count_jobs`.
+
+    Examples
+    --------
+    >>> with free_openmp_threads():
+    ...     pass
+    """
+    from threadpoolctl import threadpool_limits
+
+    limit: AbstractContextManager[Any] = threadpool_limits(count_jobs(None), user_api="openmp")
     return limit
 
 
