@@ -105,6 +105,7 @@ def fit_to_folder(
     out: Path,
     *,
     answers: Sequence[Path] = (),
+    known: Sequence[Path] = (),
     report: Path | None = None,
     command: str = "",
     config: str = "",
@@ -121,6 +122,8 @@ def fit_to_folder(
         The label column of one table, the model folder.
     answers : sequence of Path
         Answered sheets of a review.
+    known : sequence of Path
+        Answered sheets whose rows were known when those were drawn.
     report : Path, optional
         Where the report goes; by default into the folder.
     command, config : str
@@ -142,7 +145,7 @@ def fit_to_folder(
             job.fit_two(*data)
             data = data[1]
         else:
-            job.fit(data, label, answers=list(answers) or None)
+            job.fit(data, label, answers=list(answers) or None, known=known)
         result = _result(job, data, out, report, command)
         notes = {LOG: _log(job)} | ({RUN: config} if config else {})
         job.save(out, notes=notes)
