@@ -7,6 +7,8 @@
     python benchmarks/budgets.py text                     # 100,000 rows with a column of text
     python benchmarks/budgets.py wide                     # 300 rows x 20,000 columns
     python benchmarks/budgets.py dask --rows 10000000     # two workers, from Parquet
+    python benchmarks/budgets.py dask_table --rows 200000 # TablePU on two workers, and in memory
+    python benchmarks/budgets.py dask_twice --rows 100000 # two equal fits there: scores and ranks
 
 A table is drawn (12 numbers, 5 of which tell the classes apart, 4 categories, 2 dates, 2 yes/no
 columns; 2 % of the cells missing; 30 % positives, 40 % of them labelled) in a temporary folder. The
@@ -228,6 +230,94 @@ def run_dask(folder, n):
         timed("predict", lambda: predict_on_dask(model, X).to_parquet(folder / "scores"))
         peak = client.run(lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
         print("peak memory of the workers, MB:", [round(one) for one in peak.values()])
+
+
+def run_dask_table(folder, n):
+    """The drawn table as Parquet files of 100,000 rows; up to a million rows also in memory."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        pool.submit(write_parts, folder, n).result()
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        pool.submit(fit_parts, folder).result()
+    if n <= 1_000_000:
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            pool.submit(fit_whole, folder).result()
+
+
+def run_dask_twice(folder, n):
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        pool.submit(write_parts, folder, n, n // 10).result()
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        pool.submit(fit_twice, folder).result()
+
+
+def fit_twice(folder):
+    from distributed import Client, LocalCluster
+    from scipy.stats import spearmanr
+
+    from nnpu import TablePU
+    from nnpu.table.partitions import partitions_of_files
+
+    found = []
+    rows = table(50_000, seed=10**9).drop_columns("s")
+    for _ in range(2):
+        with LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
+            with Client(cluster):
+                model = TablePU().fit(partitions_of_files(folder), "s")
+            found.append((model.prior_, model.decision_function(rows)))
+    (first, a), (second, b) = found
+    tops = [set(np.argsort(-scores)[:500].tolist()) for scores in (a, b)]
+    print(f"shares {first:.4f} and {second:.4f}")
+    print(
+        f"scores differ by {np.abs(a - b).mean():.4f} on average, {np.abs(a - b).max():.3f} at most"
+    )
+    same = len(tops[0] & tops[1])
+    print(f"rank correlation {spearmanr(a, b)[0]:.5f}, {same} of the 500 first rows in both")
+
+
+def write_parts(folder, n, rows=BLOCK):
+    import pyarrow.parquet
+
+    for number, start in enumerate(range(0, n, rows)):
+        part = table(min(rows, n - start), seed=start)
+        pyarrow.parquet.write_table(part, folder / f"part-{number:04}.parquet")
+
+
+def fit_parts(folder):
+    from distributed import Client, LocalCluster
+
+    from nnpu import TablePU
+    from nnpu.table.partitions import partitions_of_files
+
+    with (
+        LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        model = TablePU(verbose=2)
+        timed("fit on Dask", lambda: model.fit(partitions_of_files(folder), "s"))
+        peak = client.run(lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        print("peak memory of the workers, MB:", [round(one) for one in peak.values()])
+    compare(model)
+
+
+def fit_whole(folder):
+    from nnpu import TablePU
+
+    model = TablePU()
+    timed("fit in memory", lambda: model.fit(folder, "s"))
+    compare(model)
+
+
+def compare(model):
+    """Print the share that a model found, and its AUC on 50,000 other rows (truth known)."""
+    from sklearn.metrics import roc_auc_score
+
+    seed, n = 10**9, 50_000
+    truth = np.random.default_rng(seed).random(n) < 0.3  # the first that `table` draws
+    scores = model.decision_function(table(n, seed=seed).drop_columns("s"))
+    weights = {one["name"]: round(one["weight"], 3) for one in model.classifier_.members_}
+    found = model.prior_estimate_
+    print(f"share {model.prior_:.4f} ({found.low:.3f} to {found.high:.3f})")
+    print(f"AUC on other rows {roc_auc_score(truth, scores):.4f}; weights {weights}", flush=True)
 
 
 def main():

@@ -584,6 +584,14 @@ def test_audited_figures_are_the_shares_among_answers_of_equal_weight():
     np.testing.assert_allclose(found.precision, exact(answers.y[above]))
 
 
+def test_the_first_rows_hold_no_more_positives_than_rows():
+    """Of 3,000 rows at least 11 % are positive: the first 8 hold at most 8 of these 290."""
+    _, s, scores, answers = answered()
+    found = audited_hidden(s, scores, 1.0, answers)
+    assert found.found(8).high == pytest.approx(8 / (0.11 * found.rows))
+    assert found.found(800).high < 800 / (0.11 * found.rows)
+
+
 def test_weights_count_answers_as_often_as_they_say():
     """A row of weight 2 counts as two rows; so does the effective size."""
     weight = np.where(np.arange(300) % 2, 1.0, 2.0)

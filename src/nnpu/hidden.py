@@ -498,12 +498,17 @@ class AuditedHidden(Hidden):
         return weighted_share(self.answers.y[inside], self.answers.weight[inside])
 
     def found(self, n: int) -> Estimate:
-        """Return the share of the hidden positives that is among the `n` highest-ranked rows."""
+        """Return the share of the hidden positives that is among the `n` highest-ranked rows.
+
+        It is no more than `n` positives are of the fewest that there may be.
+        """
         believed, positive = super().found(n), self.answers.y == 1
         if positive.sum() < _FEW:
             return believed
         inside = (self._rank[positive] < n).astype(np.float64)
-        return weighted_share(inside, self.answers.weight[positive])
+        counted = weighted_share(inside, self.answers.weight[positive])
+        most = min(1.0, n / self.rows / max(self.share.low, _TINY))
+        return Estimate(*(min(each, most) for each in counted))
 
 
 def _says_something(share: Estimate) -> bool:

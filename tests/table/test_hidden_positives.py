@@ -1002,7 +1002,7 @@ def test_the_judgement_is_about_the_rows_and_not_the_words(auto):
     assert "nnpu predict --top 100" in advice
     assert "nnpu review --top 200 --rows 30" in advice
     none = replace(auto.holdout_, hidden=replace(auto.holdout_.hidden, flagged=3))
-    assert verdict(none).advice.startswith("Next to nothing is predicted positive: work down")
+    assert verdict(none).advice.startswith("Next to nothing is predicted positive: look at")
 
 
 def test_no_warning_is_left_over(table):

@@ -7,6 +7,7 @@ A command's paths have one of four types: `Source` is read, `Result` is a file t
 
 from __future__ import annotations
 
+import glob
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,11 +81,14 @@ def also_read(context: click.Context, path: Path) -> None:
 class _Input(NamedTuple):
     path: Path
     is_model: bool
+    is_pattern: bool = False  # or may be one
 
 
 def _files_of(source: _Input) -> list[Path]:
     """Return the files of an input; `InputError` if it is not there."""
     path = source.path
+    if source.is_pattern and not path.exists() and (files := sorted(glob.glob(str(path)))):
+        return [Path(file) for file in files]
     if source.is_model:
         if not is_there(path):
             raise InputError(f"{path} is not a model folder: there is no such folder.")
@@ -104,7 +108,7 @@ def _paths(context: click.Context) -> tuple[list[_Input], list[_Output]]:
                 continue
             kind, option = parameter.type, parameter.opts[-1]
             if isinstance(kind, Source):
-                inputs.append(_Input(path, kind.model))
+                inputs.append(_Input(path, kind.model, bool(context.params.get("dask"))))
             elif isinstance(kind, ResultFolder):
                 outputs += [_Output(option, path / name, False) for name in kind.files]
                 if kind.model is not None:

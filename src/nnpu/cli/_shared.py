@@ -41,6 +41,7 @@ __all__ = [
     "as_share",
     "as_toml",
     "config_option",
+    "dask_option",
     "data_argument",
     "draw",
     "drop_option",
@@ -257,6 +258,11 @@ seed_option = click.option(
     default=0,
     show_default=True,
     help="Random seed; the same seed gives the same result.",
+)
+dask_option = click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="Work on a Dask cluster: the address of its scheduler, or local. DATA may be a pattern.",
 )
 verbose_option = click.option(
     "--verbose", is_flag=True, help="Print when each phase ends, and all columns."

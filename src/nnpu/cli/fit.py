@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from nnpu.cli._paths import Command, Source
 from nnpu.cli._shared import (
     config_option,
+    dask_option,
     fit_options,
     job_options,
     json_option,
@@ -36,6 +37,11 @@ class _Fit(Command):
         rest = super().parse_args(ctx, args)
         given = ctx.params
         two = [given["positives"], given["unlabelled"]]
+        if given["dask"] is not None:
+            for name in ("positives", "unlabelled", "answers", "known", "epochs", "image_size"):
+                if given[name]:
+                    option = name.replace("_", "-")
+                    raise click.UsageError(f"--{option} does not go with --dask.", ctx)
         if two == [None, None]:
             for name, shown in (("data", "argument 'DATA'"), ("label", "option '--label'")):
                 if given[name] is None:
@@ -69,6 +75,7 @@ class _Fit(Command):
     metavar="FILE",
     help="Table of unlabelled rows, with --positives.",
 )
+@dask_option
 @config_option
 @report_option("report.html in the model folder")
 @verbose_option
@@ -89,6 +96,7 @@ def fit(
     report: Path | None,
     answers: tuple[Path, ...],
     known: tuple[Path, ...],
+    dask: str | None,
     verbose: bool,
     as_json: bool,
     **options: Any,
@@ -97,7 +105,8 @@ def fit(
 
     Or from two tables, --positives and --unlabelled, without a label column.
     DATA is CSV, Parquet (also a folder of files), Excel, JSON lines, Feather, NPZ or SVMlight; it
-    is read into memory. Column types are inferred and reported.
+    is read into memory. Column types are inferred and reported. With --dask the workers of a
+    cluster read it, and it may be larger than memory.
     To train in several processes: torchrun --nproc-per-node 2 -m nnpu fit ...
     """
     from nnpu.table import TablePU
@@ -111,6 +120,7 @@ def fit(
         job = TablePU(model=chosen, verbose=verbosity(talks, verbose), **job_options(options))
         sheets = {"answers": answers, "known": known}
         files: dict[str, Any] = {**sheets, "report": report, **repeating(context)}
+        files["dask"] = dask
         result = fit_to_folder(job, data or (positives, unlabelled), label, out, **files)
     if as_json and is_first():
         click.echo(json.dumps(result, indent=2))

@@ -10,6 +10,7 @@ import click
 
 from nnpu.cli._paths import Command, Result
 from nnpu.cli._shared import (
+    dask_option,
     data_argument,
     given_options,
     json_option,
@@ -31,7 +32,7 @@ __all__ = ["predict"]
     type=Result(),
     default=Path("predictions.csv"),
     show_default=True,
-    help="Output file, .csv or .parquet; - for standard output.",
+    help="Output file, .csv or .parquet; - for standard output. With --dask a new folder.",
 )
 @click.option(
     "--top",
@@ -64,6 +65,7 @@ __all__ = ["predict"]
     is_flag=True,
     help="Add each column's contribution to the score, as why_NAME. Much slower.",
 )
+@dask_option
 @reading_options
 @json_option
 def predict(
@@ -76,6 +78,7 @@ def predict(
     keep: tuple[str, ...],
     escape_formulas: bool,
     explain: bool,
+    dask: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -85,12 +88,16 @@ def predict(
     prediction (1 or 0) and rank (1 is the likeliest positive among the unlabelled rows). With
     --top, writes the first rows of that list with their own cells: the rows to check next. CSV and
     Parquet, a file or a folder of files, are streamed, so DATA may be larger than memory. Use - to
-    read CSV from standard input.
+    read CSV from standard input. With --dask the workers of a cluster write a folder of Parquet
+    files, without a rank.
     """
     from nnpu.table import load_table, write_predictions
     from nnpu.table.predictions import check_out, cut_at, cut_at_probability, write_top
 
-    check_out(out, data)
+    if dask is None:
+        check_out(out, data)
+    elif top is not None:
+        raise InputError("--top does not go with --dask: sort the folder that it writes by score.")
     has_cut = threshold is not None or at is not None
     two_cuts = threshold is not None and at is not None
     if two_cuts or (top is not None and (has_cut or keep or explain)):
@@ -109,7 +116,15 @@ def predict(
             elif at is not None:
                 cut = cut_at(model, at)
             how: dict[str, Any] = {"escape_formulas": escape_formulas, "explain": explain}
-            written = write_predictions(model, data, out, keep=keep, cut=cut, **how)
+            how |= {"keep": keep, "cut": cut}
+            if dask is None:
+                written = write_predictions(model, data, out, **how)
+            else:
+                from nnpu.table.partitions import cluster, partitions_of_files, write_to_folder
+
+                with cluster(dask):
+                    table = partitions_of_files(data, **model._how())
+                    written = write_to_folder(model, table, out, verbose=not as_json, **how)
     to_stdout = str(out) in ("-", "/dev/stdout")
     if as_json:
         click.echo(json.dumps({"out": str(out), **written._asdict()}), err=to_stdout)

@@ -12,7 +12,6 @@ from nnpu.cli import _shared
 from nnpu.cli._paths import Command, Result, ResultFolder, Source
 from nnpu.cli._shared import show
 from nnpu.parameters import InputError
-from nnpu.terminal import how_many
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,8 +147,8 @@ def _down_the_list(
     **options: Any,
 ) -> None:
     """Write rows, take answers, say where the review stands."""
-    from nnpu.review.sheets import holds_answers, parse_recall, read_looks
-    from nnpu.review.worklist import STATE
+    from nnpu.review.sheets import holds_answers, parse_recall
+    from nnpu.review.worklist import is_kept
     from nnpu.table import load_table
     from nnpu.table import table_review as job
 
@@ -173,7 +172,7 @@ def _down_the_list(
     if out and holds_answers(out):
         raise InputError(f"{out} holds answers, which --out would overwrite; choose another file.")
     recall = parse_recall(options["until"])
-    if not (n or options["serve"] or (folder / STATE).exists()):
+    if not (n or options["serve"] or is_kept(folder)):
         raise InputError(f"{folder} holds no review yet: begin with --next and --out, or --serve.")
     if options["serve"]:
         importlib.import_module("nnpu.review.serve")  # is the extra there? before any work
@@ -184,13 +183,7 @@ def _down_the_list(
         name = job.list_name(model_dir, batch)
         start = {"label": options["label"], "known": options["known"]}
         review = job.kept_review(model, batch, folder, name=name, **start)
-    sheets = [read_looks(path, name, review.known) for path in answers]  # all, or none is taken
-    for sheet in sheets:
-        review.answer(*sheet, by=by)
-    read = [
-        f"{how_many(len(rows), 'answer')} read from {path}."
-        for path, (rows, _) in zip(answers, sheets, strict=True)
-    ]
+    read = job.take_sheets(review, answers, name, by)
     if options["serve"]:
 
         def announce(address: str) -> None:

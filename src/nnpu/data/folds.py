@@ -25,6 +25,8 @@ __all__ = [
     "PUStratifiedKFold",
     "equal_rows",
     "key_sample",
+    "key_shares",
+    "mixed",
     "row_keys",
 ]
 
@@ -199,6 +201,35 @@ def row_keys(x: Any) -> NDArray[np.uint64]:
         bits = (bits ^ (bits >> np.uint64(32))) * first
         keys += (bits ^ (bits >> np.uint64(29))) * second
     return keys
+
+
+def mixed(numbers: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return 64 bits for each number, different for different ones (the finish of SplitMix64).
+
+    Examples
+    --------
+    >>> len(np.unique(mixed(np.arange(1000)) >> np.uint64(40)))
+    1000
+    """
+    bits = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
+
+
+def key_shares(keys: NDArray[np.uint64], seed: int) -> NDArray[np.float64]:
+    """Return a number in [0, 1) for each key, as if drawn at random by the seed.
+
+    Rows with a number in an interval are a random sample, which depends neither on the order of the
+    rows nor on the process that looks at them.
+
+    Examples
+    --------
+    >>> shares = key_shares(row_keys(np.arange(10_000.0)[:, None]), seed=0)
+    >>> bool(abs((shares < 0.2).mean() - 0.2) < 0.01)
+    True
+    """
+    return mixed(keys ^ mixed(np.array([seed]))) / 2.0**64
 
 
 def _file_digest(path: Path) -> bytes:

@@ -59,6 +59,11 @@ class Faults:
         said = before[2] or (complaint if wrong else "")
         self._found[column] = (before[0] + wrong, before[1] + cells, said)
 
+    def merge(self, other: Faults) -> None:
+        """Take the counts of other rows."""
+        for column, found in other._found.items():
+            self.add(column, *found)
+
     def check(self) -> None:
         """Raise `InputError` if a column has more such cells than one in twenty."""
         for wrong, cells, complaint in self._found.values():

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nnpu.calibration import Threshold
+    from nnpu.estimators.ensemble.task import LargerTable
     from nnpu.estimators.explain import Contributions
     from nnpu.estimators.labels import Labels
     from nnpu.estimators.out_of_fold import OutOfFold
@@ -164,6 +165,8 @@ class FitData:
         What a person said of some rows; `EnsemblePU` takes it.
     chance : array-like or None
         The propensity of each row, if it is known; `BiasedLabelPU` takes it.
+    table : LargerTable or None
+        The table of which the rows are a sample; `EnsemblePU` takes it.
     """
 
     x: Any
@@ -172,6 +175,7 @@ class FitData:
     seed: int
     answers: KnownRows | None = None
     chance: Any = None
+    table: LargerTable | None = None
 
 
 class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -239,16 +243,28 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         return self._fit(X, y, groups)
 
     def _fit(
-        self, X: Any, y: Any, groups: Any, answers: KnownRows | None = None, chance: Any = None
+        self,
+        X: Any,
+        y: Any,
+        groups: Any,
+        answers: KnownRows | None = None,
+        chance: Any = None,
+        table: LargerTable | None = None,
     ) -> Self:
         """Take the steps of every fit; what `_prepare` returns is handed to those after it."""
-        data, work = self._up_to_prior(X, y, groups, answers, chance)
+        data, work = self._up_to_prior(X, y, groups, answers, chance, table)
         self.calibration_, self.threshold_ = ScoreCalibration(1.0, 0.0), 0.0
         self._fit_scores(data, work)
         return self
 
     def _up_to_prior(
-        self, X: Any, y: Any, groups: Any, answers: KnownRows | None = None, chance: Any = None
+        self,
+        X: Any,
+        y: Any,
+        groups: Any,
+        answers: KnownRows | None = None,
+        chance: Any = None,
+        table: LargerTable | None = None,
     ) -> tuple[FitData, Any]:
         """Take the steps of a fit up to ``prior_``; return what the others take."""
         self._check_parameters()
@@ -259,7 +275,7 @@ class BasePUClassifier(NotebookBox, ClassifierMixin, BaseEstimator, ABC):  # typ
         self._known_negatives = bool(np.any(codes == -1))
         self._check_labels(codes)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        data = FitData(X, codes, groups, seed, answers, chance)
+        data = FitData(X, codes, groups, seed, answers, chance, table)
         work = self._prepare(data)
         self.prior_estimate_: PriorEstimate | None = None
         self.prior_ = self._find_prior(data, work)

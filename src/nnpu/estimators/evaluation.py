@@ -490,11 +490,15 @@ def _checked_share(
     )
 
 
-def labelled_share(classifier: BasePUClassifier, s: NDArray[np.int8]) -> float:
-    """Return c, the share of the positives that is labelled: 0 in two samples."""
+def labelled_share(classifier: BasePUClassifier, s: NDArray[np.int8] | float) -> float:
+    """Return c, the share of the positives that is labelled: 0 in two samples.
+
+    `s` are the PU labels, or the share of the rows that is labelled.
+    """
     if classifier.sampling == "two-sample":
         return 0.0
-    return float(min(np.mean(s == 1) / classifier.prior_, 0.999))
+    share = s if isinstance(s, float) else float(np.mean(s == 1))
+    return float(min(share / classifier.prior_, 0.999))
 
 
 def unlabelled_cut(classifier: BasePUClassifier, labelled: float) -> float:

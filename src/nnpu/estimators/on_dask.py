@@ -26,12 +26,14 @@ from nnpu.calibration import ScoreCalibration
 from nnpu.estimators.features import centred, find_offset
 from nnpu.estimators.forest import Forest
 from nnpu.estimators.labels import encode, fit_labels
-from nnpu.extras import need
+from nnpu.extras import need, need_lightgbm
 from nnpu.parameters import InputError, ParameterError
 from nnpu.prior import estimate_prior
 from nnpu.risk_kinds import get_risk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from nnpu.estimators.trees import BoostedPU
@@ -44,6 +46,7 @@ __all__ = [
     "evaluate_on_dask",
     "find_client",
     "fit_on_dask",
+    "gathered",
     "on_partitions",
     "predict_on_dask",
     "train",
@@ -78,7 +81,8 @@ def fit_on_dask(model: Model, X: Any, s: Any, *, patience: float = 60.0) -> Mode
     _check(model, X)
     columns = [str(name) for name in X.columns]
     table = _joined(X, s)
-    counts = on_partitions(client, patience, _label_counts, table)
+    parts = table.to_delayed()
+    counts = on_partitions(client, patience, _label_counts, parts)
     values = _sorted_values(counts)
     model.classes_, codes = fit_labels(values)
     if len(codes) != 2:
@@ -87,7 +91,7 @@ def fit_on_dask(model: Model, X: Any, s: Any, *, patience: float = 60.0) -> Mode
     seed = int(check_random_state(model.random_state).randint(np.iinfo(np.int32).max))
     share = (min(1.0, _MOST / n_u), min(1.0, _MOST / n_p))
     draw = partial(_drawn, classes=model.classes_, shares=share, seed=seed)
-    drawn = on_partitions(client, patience, draw, table)
+    drawn = on_partitions(client, patience, draw, parts)
     x_u, x_p = (np.concatenate([part[code] for part in drawn]) for code in (0, 1))
     model._offset = find_offset(np.concatenate([x_p, x_u]))
     model.n_features_in_, model.feature_names_in_ = len(columns), np.array(columns, dtype=object)
@@ -155,7 +159,7 @@ def evaluate_on_dask(model: Any, X: Any, s: Any) -> dict[str, float]:
         The metrics of `nnpu.metrics` by name. The AUC is that of scores in bins of 0.005.
     """
     count = partial(_histogram, model=model)
-    counts = sum(on_partitions(find_client(), 60.0, count, _joined(X, s)))
+    counts = sum(on_partitions(find_client(), 60.0, count, _joined(X, s).to_delayed()))
     label, flag, place = np.nonzero(counts)
     weights = np.asarray(counts)[label, flag, place]
     how = {"prior": model.prior_, "sampling": model.sampling, "sample_weight": weights}
@@ -286,12 +290,14 @@ class KLObjective:
     sampling: str
     n_p: int
     n: int
+    scale: float = 1.0
+    start: float = 0.0  # the score before the first tree
 
     def __call__(self, s: Any, scores: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return gradient and curvature of some rows by their labels and scores."""
-        totals = (self.n_p, self.n)
-        part = kl_round(scores, s, prior=self.prior, sampling=self.sampling, totals=totals)
-        return part.gradient, part.hessian
+        how: dict[str, Any] = {"prior": self.prior, "sampling": self.sampling, "values": False}
+        part = kl_round(scores + self.start, s, totals=(self.n_p, self.n), **how)
+        return self.scale * part.gradient, self.scale * part.hessian
 
 
 def train(
@@ -304,11 +310,11 @@ def train(
     client : distributed.Client
         Whose workers train.
     X, s : dask DataFrame, dask Series
-        Numbers and labels, without empty partitions.
+        Numbers and labels, without empty partitions; or arrays.
     objective : callable
         Gradient and curvature of some rows by their labels and scores.
     options : dict
-        Parameters of LightGBM.
+        Parameters of LightGBM, ``categorical_feature`` among them if there are such columns.
     patience : float
         Seconds that a training without workers, or a cancelled one, is waited for.
     """
@@ -316,28 +322,36 @@ def train(
     from lightgbm.dask import DaskLGBMRegressor
 
     options = {name: value for name, value in options.items() if name != "num_threads"}
+    codes = options.pop("categorical_feature", [])
+    how = {"categorical_feature": codes} if codes else {}
     trainer = DaskLGBMRegressor(client=client, **(options | {"objective": objective}))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that it goes by the workers' threads
+        fit = partial(trainer.fit, X, s, **how)
         try:
-            return _watched(client, trainer, X, s, patience)
+            return _watched(client, fit, patience)
         except LostWorkerError:
             _free_networks(client, patience)
-        try:
-            return _watched(client, trainer, X, s, patience)
-        except LightGBMError:
-            # What was left of the first training was collected in the midst of the second, and
-            # with it the connections of both: by now nothing is left.
-            _free_networks(client, patience)
-            return _watched(client, trainer, X, s, patience)
+        for _ in range(2):
+            try:
+                return _watched(client, fit, patience)
+            except LightGBMError:
+                # What was left of the first training was collected in the midst of the second, and
+                # with it the connections of both: by now nothing is left.
+                _free_networks(client, patience)
+        return _watched(client, fit, patience)
 
 
 def _free_networks(client: Any, patience: float) -> None:
     """Let LightGBM forget, in each thread of each worker, the connections that are broken."""
     distributed = need("distributed", extra="dask", owner="BoostedPU")
+    lightgbm = need_lightgbm("BoostedPU")
+    quiet = {"verbosity": -1, "num_threads": 1}
+    rows = lightgbm.Dataset(np.arange(2.0)[:, None], label=[0, 1], params=quiet)
+    text = lightgbm.train(quiet, rows, 1).model_to_string()  # any booster will do
     futures = [
-        client.submit(_free_network, workers=[worker], pure=False)
-        for worker, threads in client.nthreads().items()
+        client.submit(_free_network, text, workers=[worker], pure=False)
+        for worker, threads in _threads(client).items()
         for _ in range(threads)
     ]
     with suppress(TimeoutError, distributed.TimeoutError):  # a worker may just be lost
@@ -345,20 +359,20 @@ def _free_networks(client: Any, patience: float) -> None:
     client.cancel(futures, force=True)
 
 
-def _free_network() -> None:
-    basic: Any = importlib.import_module("lightgbm.basic")
-    basic._LIB.LGBM_NetworkFree()
+def _free_network(text: str) -> None:
+    # Read, not fitted: that would use the network. It is the thread's, not the booster's.
+    need_lightgbm("BoostedPU").Booster(model_str=text).free_network()
     time.sleep(0.2)  # each of these tasks takes a thread of its own
 
 
-def _watched(client: Any, trainer: Any, X: Any, s: Any, patience: float) -> Any:
+def _watched(client: Any, fit: Callable[[], Any], patience: float) -> Any:
     """Train in a thread and watch the workers: LightGBM would wait forever for a lost one."""
-    before, workers = set(client.futures), set(client.nthreads())
+    before, workers = set(client.futures), set(_threads(client))
     result: list[Any] = []
 
     def run() -> None:
         try:
-            result.append(trainer.fit(X, s).booster_)
+            result.append(fit().booster_)
         except BaseException as error:
             result.append(error)
 
@@ -369,7 +383,7 @@ def _watched(client: Any, trainer: Any, X: Any, s: Any, patience: float) -> Any:
     try:
         while thread.is_alive() and time.monotonic() - seen < patience:
             thread.join(0.2)
-            now = set(client.nthreads())
+            now = set(_threads(client))
             lost |= workers - now
             if lost:
                 _cancel(client, before, _PINNED)
@@ -378,9 +392,10 @@ def _watched(client: Any, trainer: Any, X: Any, s: Any, patience: float) -> Any:
         if result and not isinstance(result[0], BaseException):
             return result[0]
         time.sleep(1.0)  # a failure may be known before the loss that caused it
-        lost |= workers - set(client.nthreads())
+        lost |= workers - set(_threads(client))
     finally:
-        _cancel(client, before, ("",))
+        with suppress(Exception):  # of a client that lost its scheduler
+            _cancel(client, before, ("",))
     if lost or thread.is_alive():
         raise LostWorkerError(
             f"{len(lost)} of {len(workers)} workers were lost during the training; start them "
@@ -396,6 +411,16 @@ def _cancel(client: Any, before: set[Any], names: tuple[str, ...]) -> None:
     client.cancel([distributed.Future(key, client) for key in ours], force=True)
 
 
+def _threads(client: Any) -> dict[str, int]:
+    """Return the threads of each worker; one line if the scheduler went away."""
+    try:
+        if client.status in ("closing", "closed"):
+            raise OSError(client.status)
+        return dict(client.nthreads())
+    except (OSError, TimeoutError) as error:
+        raise LostWorkerError(_NO_SCHEDULER) from error
+
+
 def find_client() -> Any:
     """Return the client that is in use."""
     distributed = need("distributed", extra="dask", owner="BoostedPU")
@@ -407,20 +432,52 @@ def find_client() -> Any:
         ) from error
 
 
-def on_partitions(client: Any, patience: float, function: Any, table: Any) -> list[Any]:
+def on_partitions(client: Any, patience: float, function: Any, parts: Any) -> list[Any]:
     """Return what a function gives for every partition; an error if no worker is left."""
     dask = need("dask", extra="dask", owner="BoostedPU")
-    distributed = need("distributed", extra="dask", owner="BoostedPU")
     lazy = dask.delayed(function, pure=False)
-    futures = client.compute([lazy(part) for part in table.to_delayed()])
+    return gathered(client, patience, [lazy(part) for part in parts])
+
+
+def gathered(
+    client: Any, patience: float, lazy: list[Any], tell: Callable[[int], None] | None = None
+) -> list[Any]:
+    """Return what tasks give; an error if no worker is left, or no scheduler.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Whose workers compute.
+    patience : float
+        Seconds to wait for a worker where there is none.
+    lazy : list of Delayed or Future
+        The tasks.
+    tell : callable, optional
+        Takes, every second, how many are done.
+    """
+    distributed = need("distributed", extra="dask", owner="nnpu on Dask")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)  # a model, once
+        futures = client.compute(lazy)
     seen = time.monotonic()
-    while True:
-        try:
-            distributed.wait(futures, timeout=1)
-            return list(client.gather(futures))
-        except (TimeoutError, distributed.TimeoutError):
-            if client.nthreads():
-                seen = time.monotonic()
-            elif time.monotonic() - seen > patience:
-                client.cancel(futures, force=True)
-                raise LostWorkerError("No worker is left; start some and try again.") from None
+    try:
+        while True:
+            try:
+                distributed.wait(futures, timeout=1)
+                return list(client.gather(futures))
+            except (TimeoutError, distributed.TimeoutError):
+                if tell is not None:
+                    tell(sum(one.status == "finished" for one in futures))
+                if _threads(client):
+                    seen = time.monotonic()
+                elif time.monotonic() - seen > patience:
+                    raise LostWorkerError("No worker is left; start some and try again.") from None
+    except distributed.CancelledError as error:  # the client lost its scheduler
+        raise LostWorkerError(_NO_SCHEDULER) from error
+    except BaseException:
+        with suppress(Exception):
+            client.cancel(futures, force=True)
+        raise
+
+
+_NO_SCHEDULER = "The scheduler of the cluster does not answer any more; start it and try again."

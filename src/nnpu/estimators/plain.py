@@ -83,7 +83,7 @@ class PlainList:
         >>> found = PlainList(100, 62, 3, 0.55, 0.41, 0.9, 0.86, 0.03, ("age (higher)",))
         >>> for line in found.lines(140):
         ...     print(line)
-        Compared with a plain classifier, which takes unlabelled rows for negatives (the same
+        Compared with a plain classifier, which takes unlabelled rows for negatives (in the same
         folds): the two lists share 62 of the first 100; the rows that only this list has differ in
         age (higher).
         Labelled rows that score as high as the first 100: 55 % here, 41 % there: better here,

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from nnpu.ranges import Estimate
 
-__all__ = ["STATE", "ListReview", "load"]
+__all__ = ["ListReview", "is_kept", "load"]
 
 STATE, ARRAYS, LOG = "review.json", "review.safetensors", "looks.jsonl"
 _LOCK = ".nnpu-tmp-review.lock"
@@ -479,6 +479,11 @@ class ListReview:
             raise InputError(f"{self.folder} is in use by another review; try again.") from error
 
 
+def is_kept(folder: Path) -> bool:
+    """Return whether a folder holds a review."""
+    return (folder / STATE).is_file()
+
+
 def load(folder: str | os.PathLike[str]) -> ListReview:
     """Return the review that a folder keeps; what it does from now on is kept there too.
 
@@ -502,7 +507,7 @@ def load(folder: str | os.PathLike[str]) -> ListReview:
     import safetensors.numpy
 
     place = Path(folder)
-    if not (place / STATE).is_file():
+    if not is_kept(place):
         raise InputError(f"{place} holds no review: there is no {STATE}. Make one with save.")
     try:
         state = json.loads((place / STATE).read_bytes())

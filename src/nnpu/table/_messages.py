@@ -9,9 +9,6 @@ from nnpu import terminal
 from nnpu.terminal import how_many
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from nnpu.table.columns import ColumnPlan
     from nnpu.table.table_pu import TablePU
 
@@ -48,8 +45,8 @@ def say(*lines: str, timed: bool = False) -> None:
 
 
 def table_lines(
-    s: NDArray[np.int8],
-    aside: NDArray[np.bool_],
+    counts: tuple[int, int, int],
+    aside: int,
     plan: ColumnPlan,
     *,
     in_folds: bool = False,
@@ -62,8 +59,10 @@ def table_lines(
 
     Parameters
     ----------
-    s, aside : ndarray
-        The PU labels, and which rows are set aside.
+    counts : int, int, int
+        How many rows are labelled, unlabelled, and known to be negative.
+    aside : int
+        How many are set aside.
     plan : ColumnPlan
         The columns.
     in_folds : bool
@@ -77,17 +76,17 @@ def table_lines(
     all_columns : bool
         Whether each column gets a line, however many there are.
     """
-    negatives = int((s == -1).sum())
+    labelled, _, negatives = counts
     known = f" and {negatives:,} known to be negative" if negatives else ""
     judge = f"none is set aside: {why_none}."
     if in_folds:
         judge = ""
-    elif aside.any():
-        judge = f"{int(aside.sum()):,} are set aside to judge the model."
+    elif aside:
+        judge = f"{aside:,} are set aside to judge the model."
     lines = [f"Read as: {read_as}."] if read_as else []
     word = "" if positive is None else f" {positive!r}"
-    labelled = f"{int((s == 1).sum()):,} are labelled{word}{known}"
-    lines.append(f"Rows: {len(s):,}, of which {labelled}{f'; {judge}' if judge else '.'}")
+    said = f"Rows: {sum(counts):,}, of which {labelled:,} are labelled{word}{known}"
+    lines.append(f"{said}{f'; {judge}' if judge else '.'}")
     return [*lines, *column_lines(plan, all_columns=all_columns)]
 
 

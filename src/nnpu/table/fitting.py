@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from nnpu.data.streams import Batch
     from nnpu.review import KnownRows
     from nnpu.table.columns import ColumnPlan
+    from nnpu.table.partitions import SampleOfTable
 
 __all__ = [
     "MODELS",
@@ -202,6 +203,7 @@ def fit_classifier(
     plan: ColumnPlan,
     groups: NDArray[np.intp] | None = None,
     answers: KnownRows | None = None,
+    sample: SampleOfTable | None = None,
     *,
     say: Callable[[str], None],
 ) -> BasePUClassifier:
@@ -218,15 +220,20 @@ def fit_classifier(
         The columns of the table.
     answers : KnownRows, optional
         What a review gave, by row numbers of the table.
+    sample : SampleOfTable, optional
+        The table on Dask of which these rows are a sample.
     say : callable
         Takes each line.
     """
     fitted = np.flatnonzero(~aside)
-    say(f"Training: {type(classifier).__name__} on {len(fitted):,} rows ...")
+    if sample is None:
+        say(f"Training: {type(classifier).__name__} on {len(fitted):,} rows ...")
     if aside.any() and classifier._trains_in_epochs:
         classifier = classifier._watching(features[aside], codes[aside])
     used = None if groups is None else groups[fitted]
-    if answers is None:
+    if sample is not None:
+        sample.fit(classifier, features, say)
+    elif answers is None:
         classifier.fit(features[fitted], codes[fitted], groups=used)
     else:
         rows = features[fitted], codes[fitted]

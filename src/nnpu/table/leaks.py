@@ -17,7 +17,7 @@ from nnpu.data.cells import as_text, counted, is_plain, is_string
 from nnpu.table.both_samples import id_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -28,8 +28,10 @@ __all__ = [
     "FEWEST",
     "column_owners",
     "has_values_of_one_side",
+    "is_filled",
     "leaking_columns",
     "leaks",
+    "one_sided",
     "one_sided_fillings",
 ]
 
@@ -122,13 +124,26 @@ def one_sided_fillings(
     >>> one_sided_fillings(Batch({"note": note}, {}, 1000, 0, "t.csv"), s)
     {'note': 'filled in 40 of 100 labelled rows and in no unlabelled one'}
     """
-    found = {}
-    n_p, n_u = int((codes == 1).sum()), int((codes == 0).sum())
+    counts = {}
     for name, cells in batch.columns.items():
-        if name in exempt or not is_plain(cells.type):
-            continue
-        filled = _filled(cells)
-        p, u = int(filled[codes == 1].sum()), int(filled[codes == 0].sum())
+        if name not in exempt and is_plain(cells.type):
+            filled = is_filled(cells)
+            counts[name] = int(filled[codes == 1].sum()), int(filled[codes == 0].sum())
+    return one_sided(counts, int((codes == 1).sum()), int((codes == 0).sum()))
+
+
+def one_sided(counts: Mapping[str, tuple[int, int]], n_p: int, n_u: int) -> dict[str, str]:
+    """Return the columns of `one_sided_fillings` from counts.
+
+    Parameters
+    ----------
+    counts : mapping of str to (int, int)
+        By column, in how many labelled and in how many unlabelled rows a cell is filled.
+    n_p, n_u : int
+        How many rows there are of both.
+    """
+    found = {}
+    for name, (p, u) in counts.items():
         if min(p, u) > 0 or max(p, u) < FEWEST:
             continue
         # The chance that so many cells all fall on one side.
@@ -142,7 +157,7 @@ def one_sided_fillings(
     return found
 
 
-def _filled(cells: Any) -> NDArray[np.bool_]:
+def is_filled(cells: Any) -> NDArray[np.bool_]:
     """Return which cells hold a value."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -13,7 +13,7 @@ import tempfile
 import time
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -22,12 +22,13 @@ from scipy.special import logit
 
 from nnpu.data.cells import is_string
 from nnpu.data.folds import LabelledRows
+from nnpu.data.streams import Faults
 from nnpu.estimators.evaluation import unlabelled_cut
 from nnpu.files import atomic_path
 from nnpu.parameters import InputError
 from nnpu.table._messages import OUR_COLUMNS
 from nnpu.table.columns import find_column
-from nnpu.table.columns.drift import drift_sentence
+from nnpu.table.columns.drift import DriftWatch, drift_sentence
 from nnpu.table.fitting import features_for
 from nnpu.table.table_explain import explain_rows, row_reasons
 from nnpu.terminal import how_many, is_live
@@ -43,10 +44,12 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST_RANKED",
     "Cut",
+    "PartWritten",
     "Written",
     "check_out",
     "cut_at",
     "cut_at_probability",
+    "write_part",
     "write_predictions",
     "write_top",
 ]
@@ -149,19 +152,89 @@ def write_predictions(
         with _writer(out, waiting[0].schema) as write:
             for one in itertools.chain(waiting, batches if more else ()):
                 write(one)
-    drift = watch.lines()
-    if drift:
-        warnings.warn(drift_sentence(drift), UserWarning, stacklevel=2)
-    if made.free and not made.flagged:
-        why = cut.why_none if cut is not None else ""
-        warnings.warn(
-            f"{why or 'No unlabelled row is above the cut.'} Nothing is predicted positive: go by "
-            "the list (--top 100), or choose a lower cut (--at prior, --at recall=0.8).",
-            UserWarning,
-            stacklevel=2,
-        )
-    found = 0 if known is None else known.found
-    return Written(made.rows, made.positives, drift, made.labelled, found)
+    return made.part(made.rows, watch).concluded(cut)
+
+
+@dataclass
+class PartWritten:
+    """What was written of some rows of a table; parts can be added up.
+
+    Attributes
+    ----------
+    rows, positives, free, flagged : int
+        The rows, those that are predicted positive, those without a label, and those of the last
+        that are predicted positive.
+    labelled, known
+        As in `Written`.
+    watch : DriftWatch
+        Compares them with the rows of the fit.
+    faults : Faults
+        Counts cells that cannot be read.
+    """
+
+    rows: int
+    positives: int
+    free: int
+    flagged: int
+    labelled: bool
+    known: int
+    watch: DriftWatch
+    faults: Faults = field(default_factory=Faults)
+
+    def merge(self, other: PartWritten) -> None:
+        """Take what was written of other rows."""
+        self.rows += other.rows
+        self.positives += other.positives
+        self.free += other.free
+        self.flagged += other.flagged
+        self.labelled |= other.labelled
+        self.known += other.known
+        self.watch.merge(other.watch)
+        self.faults.merge(other.faults)
+
+    def concluded(self, cut: Cut | None = None) -> Written:
+        """Return what was written, with a warning if it is unlike the fit or nothing is flagged."""
+        drift = self.watch.lines()
+        if drift:
+            warnings.warn(drift_sentence(drift), UserWarning, stacklevel=3)
+        if self.free and not self.flagged:
+            why = cut.why_none if cut is not None else ""
+            warnings.warn(
+                f"{why or 'No unlabelled row is above the cut.'} Nothing is predicted positive: go "
+                "by the list (--top 100), or choose a lower cut (--at prior, --at recall=0.8).",
+                UserWarning,
+                stacklevel=3,
+            )
+        return Written(self.rows, self.positives, drift, self.labelled, self.known)
+
+
+def write_part(
+    model: TablePU,
+    batch: Batch,
+    out: Path,
+    *,
+    escape_formulas: bool = False,
+    explain: bool = False,
+    keep: Sequence[str] = (),
+    cut: Cut | None = None,
+) -> PartWritten:
+    """Score some rows of a table and write them, without a rank, which takes all rows.
+
+    Parameters
+    ----------
+    batch : Batch
+        The rows; ``first`` rows of the table stand before them.
+    model, out, escape_formulas, explain, keep, cut
+        As in `write_predictions`.
+    """
+    faults, watch = Faults(), model.drift_watch()
+    reasons, known = _Reasons(model) if explain else None, _labelled_rows(model)
+    made = _Made(model, escape_formulas, reasons, tuple(keep), cut, known, rows=batch.first)
+    ((rows, scores),) = model.scored(replace(batch, faults=faults), watch, overlap=known)
+    found = made.batch(rows, scores, lambda _: None)
+    with _writer(out, found.schema) as write:
+        write(found)
+    return made.part(batch.n_rows, watch, faults)
 
 
 class Cut(NamedTuple):
@@ -450,6 +523,12 @@ class _Made:
         }
         more = {} if self.reasons is None else self.reasons.columns(batch, scores)
         return pa.RecordBatch.from_pydict(columns | ours | more)
+
+    def part(self, rows: int, watch: DriftWatch, faults: Faults | None = None) -> PartWritten:
+        """Return what was written of so many rows."""
+        known = 0 if self.known is None else self.known.found
+        counts = self.positives, self.free, self.flagged, self.labelled, known
+        return PartWritten(rows, *counts, watch, faults or Faults())
 
     def _flags(
         self, scores: NDArray[np.float32], codes: NDArray[np.int8] | None

@@ -45,6 +45,7 @@ __all__ = [
     "check_order",
     "check_parameters",
     "is_mixed",
+    "is_on_dask",
     "is_path",
     "label_cells",
     "labelled_by",
@@ -64,6 +65,11 @@ def is_path(table: Any) -> bool:
 def is_mixed(table: Any) -> bool:
     """Return whether an array holds strings, or cells of several types, as a table does."""
     return isinstance(table, np.ndarray) and table.dtype.kind in "OUS"
+
+
+def is_on_dask(table: Any) -> bool:
+    """Return whether a table is one of Dask's, or in partitions already."""
+    return type(table).__module__.startswith(("dask.", "nnpu.table.partitions"))
 
 
 def source_name(table: Any) -> str:

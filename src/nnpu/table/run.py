@@ -106,6 +106,7 @@ def fit_to_folder(
     *,
     answers: Sequence[Path] = (),
     known: Sequence[Path] = (),
+    dask: str | None = None,
     report: Path | None = None,
     command: str = "",
     config: str = "",
@@ -124,6 +125,8 @@ def fit_to_folder(
         Answered sheets of a review.
     known : sequence of Path
         Answered sheets whose rows were known when those were drawn.
+    dask : str, optional
+        The cluster that fits the table, as in `nnpu.table.partitions.cluster`.
     report : Path, optional
         Where the report goes; by default into the folder.
     command, config : str
@@ -144,6 +147,11 @@ def fit_to_folder(
         if isinstance(data, tuple):
             job.fit_two(*data)
             data = data[1]
+        elif dask is not None:
+            from nnpu.table.partitions import cluster, partitions_of_files
+
+            with cluster(dask):
+                job.fit(partitions_of_files(data, **job._how()), label)
         else:
             job.fit(data, label, answers=list(answers) or None, known=known)
         result = _result(job, data, out, report, command)

@@ -118,8 +118,8 @@ def in_the_world(found: TablePrior) -> str:
     --------
     >>> from nnpu.prior import PriorEstimate
     >>> estimate = PriorEstimate(0.3, 0.2, 0.4, "auto", True, "", "one-sample", 0.4)
-    >>> in_the_world(TablePrior(0.3, estimate, 20, 80, 100))[:52]
-    'Labels are seldom given at random. Allowing for that, be'
+    >>> in_the_world(TablePrior(0.3, estimate, 20, 80, 100))[:51]
+    'Labels are seldom given at random. Allowing for that'
     """
     share = hidden_share(_known(found))[0]
     low, high = (round(end * found.unlabelled) for end in (share.low, share.high))

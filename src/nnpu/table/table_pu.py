@@ -49,6 +49,7 @@ from nnpu.table.reading import (
     check_order,
     check_parameters,
     is_mixed,
+    is_on_dask,
     is_path,
     label_cells,
     labelled_by,
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from nnpu.review import KnownRows, ListReview
     from nnpu.table.columns import ColumnPlan
     from nnpu.table.fit_rows import FitRows
+    from nnpu.table.partitions import SampleOfTable
     from nnpu.table.table_explain import Examples
     from nnpu.table.table_prior import TablePrior
 
@@ -247,7 +249,8 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         table : table or path
             A pandas or polars frame (lazy ones too), a pyarrow table or anything else with an Arrow
             stream (DuckDB, Ibis), a NumPy array, or the path of a file. The columns of an array of
-            strings or of mixed cells are called ``x0``, ``x1`` and so on.
+            strings or of mixed cells are called ``x0``, ``x1`` and so on. Or a Dask DataFrame,
+            which is fitted by the workers of the client in use; see ``docs/scale.md``.
         s : str or array-like
             The column with the PU labels, or the labels: 1, true or yes where a row is known to
             be positive; 0, false, no or nothing where that is unknown; −1 for a known negative;
@@ -261,6 +264,17 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         """
         if known:
             check_known(answers)
+        if is_on_dask(table):
+            if answers is not None:
+                raise InputError(
+                    "The answers of a review go by row numbers: fit the table in memory, or make "
+                    "them labels (1 and -1) of the table on Dask."
+                )
+            from nnpu.table.partitions import fit_to_partitions  # here: most tables are in memory
+
+            sample = fit_to_partitions(self, table, s)
+            self.columns_ = sample.plan
+            return self._fit_rows(sample.rows, sample=sample)
         return self._fit(table, s, answers, known)
 
     def _fit(
@@ -275,10 +289,22 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         whole = answers is not None  # these go by the rows of the whole table
         read = self._read(table, s, TWO_TABLES if two_tables else "")
         rows = rows_of_fit(self, *read, whole=whole, say=self._say)
+        self.columns_ = self._plan(rows.batch, rows.fitted, rows.unused)
+        return self._fit_rows(rows, answers, known, two_tables=two_tables)
+
+    def _fit_rows(
+        self,
+        rows: FitRows,
+        answers: Any = None,
+        known: Any = (),
+        sample: SampleOfTable | None = None,
+        *,
+        two_tables: bool = False,
+    ) -> Self:
+        """Fit the model to rows whose columns are planned, and judge it."""
         batch, codes, fitted = rows.batch, rows.codes, rows.fitted
         self.groups_ = rows.grouped_by
-        self.columns_ = self._plan(batch, fitted, rows.unused)
-        self._say(*self._lines(rows))
+        self._say(*self._lines(rows, sample))
         classifier = self._classifier(rows)
         training = TrainingRows(fitted)
         features = features_for(classifier, self.columns_, batch, training)
@@ -296,14 +322,20 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             self.columns_,
             rows.groups,
             found,
+            sample,
             say=self._say,
         )
+        keys = row_keys(features[fitted])
         self.n_labelled_ = int((codes[fitted] == 1).sum())
         self.n_unlabelled_ = int((codes[fitted] == 0).sum())
+        share = float(np.mean(codes[fitted] == 1))
+        if sample is not None:
+            self.n_labelled_, self.n_unlabelled_ = sample.n_fitted
+            share, keys = sample.labelled, np.concatenate([keys, *sample.keys])
         self._adopt(self.classifier_)
-        self.labelled_share_ = labelled_share(self.classifier_, codes[fitted])
+        self.labelled_share_ = labelled_share(self.classifier_, share)
         self.holdout_: Evaluation | None = None
-        self.fit_keys_: NDArray[np.uint64] | None = key_sample(row_keys(features[fitted]))
+        self.fit_keys_: NDArray[np.uint64] | None = key_sample(keys)
         self.row_keys_: NDArray[np.uint64] | None = None
         self.labelled_keys_: NDArray[np.uint64] | None = None
         if two_tables:  # no later table has their labels; equal rows of tables apart are chance
@@ -372,15 +404,17 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         names["words"] = takes_words(self.model) and not labelled_by(self)
         return fit_columns(batch, rows, drop=self.drop, used=used | dict(unused), **names)
 
-    def _lines(self, rows: FitRows) -> list[str]:
+    def _lines(self, rows: FitRows, sample: SampleOfTable | None) -> list[str]:
         why = (
             f"that takes {LEAST_LABELLED} labelled and {LEAST_LABELLED} unlabelled rows"
             if self.holdout
             else "as requested"
         )
+        codes, aside = rows.codes, int(rows.aside.sum())
+        counts = tuple(int((codes == code).sum()) for code in (1, 0, -1))
         return table_lines(
-            rows.codes,
-            rows.aside,
+            counts if sample is None else sample.counts,  # type: ignore[arg-type]
+            aside,
             self.columns_,
             in_folds=rows.in_folds,
             positive=self.pos_label_,

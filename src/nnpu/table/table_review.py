@@ -24,8 +24,8 @@ from nnpu.review.desk import Desk
 from nnpu.review.page import images_of
 from nnpu.review.serve import serve
 from nnpu.review.sheets import cells as table_cells
-from nnpu.review.sheets import looks_text, parse_purpose
-from nnpu.review.worklist import STATE, load
+from nnpu.review.sheets import looks_text, parse_purpose, read_looks
+from nnpu.review.worklist import is_kept, load
 from nnpu.storage import SUMS, find
 from nnpu.table.columns import read_label_cells
 from nnpu.table.fit_rows import group_numbers
@@ -62,6 +62,7 @@ __all__ = [
     "review_page",
     "serve_review",
     "table_review",
+    "take_sheets",
     "work_down",
     "write_rows",
 ]
@@ -376,7 +377,7 @@ def kept_review(
     name : str
         Of `list_name`: a review of another model or table is refused.
     """
-    if (folder / STATE).exists():
+    if is_kept(folder):
         review = load(folder)
         if review.model != name:
             raise InputError(
@@ -391,6 +392,29 @@ def kept_review(
     review = list_review(model, table, label=label, known=known, name=name)
     review.save(folder)
     return review
+
+
+def take_sheets(review: ListReview, paths: Sequence[Path], name: str, by: str) -> list[str]:
+    """Give a review the answers of sheets, all of them or none; return what to say.
+
+    Parameters
+    ----------
+    review : ListReview
+        Kept in a folder.
+    paths : sequence of Path
+        The sheets.
+    name : str
+        As in `kept_review`.
+    by : str
+        Who answered.
+    """
+    sheets = [read_looks(path, name, review.known) for path in paths]
+    for sheet in sheets:
+        review.answer(*sheet, by=by)
+    return [
+        f"{how_many(len(rows), 'answer')} read from {path}."
+        for path, (rows, _) in zip(paths, sheets, strict=True)
+    ]
 
 
 def work_down(

@@ -33,10 +33,17 @@ from nnpu.estimators.ensemble.inputs import (
     usable,
 )
 from nnpu.estimators.ensemble.member_scorers import Scorer, View
-from nnpu.estimators.ensemble.members import MEMBERS, PIXELS, excluded
+from nnpu.estimators.ensemble.members import BOOSTED, MEMBERS, PIXELS, excluded
 from nnpu.estimators.ensemble.sparse_members import joined
 from nnpu.estimators.ensemble.task import MANY_COLUMNS, Member, Task
-from nnpu.estimators.ensemble.trials import Folds, MemberTrial, make_folds, refit, try_member
+from nnpu.estimators.ensemble.trials import (
+    Folds,
+    MemberTrial,
+    make_folds,
+    one_hold_out,
+    refit,
+    try_member,
+)
 from nnpu.estimators.ensemble.weights import (
     Mixture,
     answers_count,
@@ -56,6 +63,7 @@ from nnpu.terminal import status
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nnpu.estimators.ensemble.task import LargerTable
     from nnpu.estimators.labels import Labels
     from nnpu.review import KnownRows
 
@@ -195,6 +203,19 @@ class EnsemblePU(BasePUClassifier):
         with one_blas_thread():
             return self._fit(X, y, groups, answers=answers)
 
+    def fit_sample(self, X: Any, y: Any, table: LargerTable) -> Self:
+        """Fit to a sample of a larger table, whose boosted trees are grown from all of its rows.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`: rows drawn at random.
+        table : LargerTable
+            Which of them weigh the members, and what grows the trees.
+        """
+        with one_blas_thread():
+            return self._fit(X, y, None, table=table)
+
     def _check_parameters(self) -> None:
         self._check_shared_parameters()
         self._asked()
@@ -254,13 +275,18 @@ class EnsemblePU(BasePUClassifier):
         self.design_: Dense | None = None
         if not sp.issparse(x):
             self.design_ = fit_dense(x, np.array(self.categories_, dtype=np.int32))
-        n_folds = None if isinstance(self.n_folds, str) else self.n_folds
-        groups = None if data.groups is None else data.groups[used]
-        equal = X[used] if words is not None else x
-        folds = make_folds(equal, s, data.seed, n_folds, groups)
+        if data.table is None:
+            n_folds = None if isinstance(self.n_folds, str) else self.n_folds
+            groups = None if data.groups is None else data.groups[used]
+            equal = X[used] if words is not None else x
+            folds = make_folds(equal, s, data.seed, n_folds, groups)
+        else:
+            folds = one_hold_out(data.table.held_out[used])
         jobs = count_jobs(self.n_jobs)
         view = View(x, self.design_, words)
         task = Task(view, s, self.categories_, self.sampling, data.seed, jobs, int(s.sum()))
+        if data.table is not None:
+            task = replace(task, size=data.table.n_p, table_rows=data.table.n)
         if data.answers is not None:
             signed = signed_weights(data.answers, codes)[used]
             eta = answers_count(int(np.count_nonzero(signed[s == 0])))
@@ -324,6 +350,9 @@ class EnsemblePU(BasePUClassifier):
         folds, trials = work.folds, list(work.trials)
         task = replace(work.task, prior=self.prior_)
         known = {trial.member.name for trial in trials}
+        if data.table is not None and "boosted-kl" not in known and not task.sparse:
+            self._say("boosted-kl: fitted to the rows of the workers")
+            task = replace(task, grown=BOOSTED.grown(data.table, task, self.columns_))
         trials += [
             self._try(member, task, folds)
             for member in MEMBERS.values()

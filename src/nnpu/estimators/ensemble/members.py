@@ -39,9 +39,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nnpu.estimators.ensemble.task import Task
+    from nnpu.estimators.ensemble.inputs import Columns
+    from nnpu.estimators.ensemble.task import LargerTable, Task
 
 __all__ = [
+    "BOOSTED",
     "MEMBERS",
     "PIXELS",
     "Member",
@@ -136,7 +138,7 @@ class _Kernel(Member):
     grid = ((0.5, 0.3), (1.0, 0.3), (1.0, 0.03))
 
     def too_costly(self, task: Task) -> str:
-        too_many = f"more than {_MANY_ROWS:,} rows" if len(task.s) > _MANY_ROWS else ""
+        too_many = f"more than {_MANY_ROWS:,} rows" if task.rows > _MANY_ROWS else ""
         return _too_wide(task) or too_many
 
     def settings(self, task: Task) -> int:
@@ -402,6 +404,17 @@ class _KL(_Boosted):
     def _rows(self, task: Task) -> tuple[Any, NDArray[np.int8], None]:
         return slice(None), task.s, None
 
+    def _train(self, task: Task, rounds: int) -> tuple[Forest, NDArray[np.float64]]:
+        if task.grown is None:
+            return super()._train(task, rounds)
+        return task.grown.first(rounds), np.array([self._start(task)])
+
+    def grown(self, table: LargerTable, task: Task, columns: Columns) -> Forest:
+        """Return the trees of all rounds, fitted to the table of which the task has a sample."""
+        options = self._options(task) | {"n_estimators": self._rounds(task)}
+        options["categorical_feature"] = list(task.categories)
+        return table.grow(task.prior, columns, options, self._start(task))
+
     def _objective(self, task: Task) -> Any:
         rows, y, weight = task.answered()
         weight = task.eta * task.n_p / task.prior * weight
@@ -422,6 +435,9 @@ class _KL(_Boosted):
         return objective
 
 
+#: The member whose trees may be grown from rows that others hold.
+BOOSTED = _KL()
+
 #: The members by name, in the order in which they are fitted.
 MEMBERS: dict[str, Member] = {
     member.name: member
@@ -435,6 +451,6 @@ MEMBERS: dict[str, Member] = {
         _Forest(),
         _ExtraTrees(),
         _Contrast(),
-        _KL(),
+        BOOSTED,
     )
 }

@@ -14,15 +14,39 @@ from nnpu.boosting import kl_round
 from nnpu.extras import find_lightgbm
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from nnpu.estimators.ensemble.member_scorers import Scorer, View
+    from nnpu.estimators.forest import Forest
 
-__all__ = ["MANY_COLUMNS", "Member", "Task", "ridge"]
+__all__ = ["MANY_COLUMNS", "LargerTable", "Member", "Task", "ridge"]
 
 #: Dense columns beyond which squares, hinges and kernels are not worth their time; sparse ones
 #: beyond which words that stand beside each other count together.
 MANY_COLUMNS = 500
+
+
+@dataclass(frozen=True, eq=False)
+class LargerTable:
+    """A table of which the rows of a fit are a sample, drawn at random; others hold the rest.
+
+    Parameters
+    ----------
+    held_out : ndarray of bool, shape (n,)
+        The rows of the sample by whose scores the members are weighed. `grow` leaves them out.
+    n_p, n : int
+        How many rows `grow` learns from, labelled ones and altogether.
+    grow : callable
+        Takes the prior, the columns as `EnsemblePU` makes them small, LightGBM's options and the
+        score before the first tree; returns boosted trees under the KL risk of these rows.
+    """
+
+    held_out: NDArray[np.bool_]
+    n_p: int
+    n: int
+    grow: Callable[..., Forest]
 
 
 @dataclass(frozen=True)
@@ -33,6 +57,8 @@ class Task:
     long as it is not known, ``size`` is the number of positives of all folds together: sizes of
     members go by it. ``answers`` is the weight of a row that a person called positive, minus the
     weight of one called negative, and 0 elsewhere; ``eta`` is what all answers together count.
+    If the rows are a sample of a larger table, ``table_rows`` is how many that has, and ``grown``
+    are the boosted trees that were fitted to it.
     """
 
     view: View
@@ -45,11 +71,18 @@ class Task:
     prior: float = np.nan
     answers: NDArray[np.float64] | None = None
     eta: float = 0.0
+    table_rows: int = 0
+    grown: Forest | None = None
 
     @property
     def n_p(self) -> int:
         """The number of positives."""
         return int(self.s.sum())
+
+    @property
+    def rows(self) -> int:
+        """The number of rows, of the larger table if there is one."""
+        return max(len(self.s), self.table_rows)
 
     @property
     def sparse(self) -> bool:

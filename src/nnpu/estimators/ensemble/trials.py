@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nnpu.estimators.ensemble.members import Member
     from nnpu.estimators.ensemble.task import Task
 
-__all__ = ["Folds", "MemberTrial", "make_folds", "refit", "try_member"]
+__all__ = ["Folds", "MemberTrial", "make_folds", "one_hold_out", "refit", "try_member"]
 
 _FEW = 30_000  # rows up to which there are five folds
 _HELD_OUT = 50_000  # rows of a single hold-out, at most
@@ -119,6 +119,18 @@ def make_folds(
             "EnsemblePU needs labelled and unlabelled rows that differ: too many are equal."
         )
     return Folds(parts, held_out)
+
+
+def one_hold_out(held_out: NDArray[np.bool_]) -> Folds:
+    """Return the folds of which the only one holds these rows.
+
+    Examples
+    --------
+    >>> one_hold_out(np.array([True, False, True])).parts
+    [(array([1]), array([0, 2]))]
+    """
+    rows = np.flatnonzero(held_out)
+    return Folds([(np.flatnonzero(~held_out), rows)], rows)
 
 
 def try_member(member: Member, task: Task, folds: Folds) -> MemberTrial:

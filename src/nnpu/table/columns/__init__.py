@@ -5,6 +5,7 @@ from nnpu.table.columns.column_plan import (
     TableSummary,
     TrainingSummary,
     find_column,
+    finished_plan,
     fit_columns,
 )
 from nnpu.table.columns.label_column import known_labels, read_label_cells
@@ -14,6 +15,7 @@ __all__ = [
     "TableSummary",
     "TrainingSummary",
     "find_column",
+    "finished_plan",
     "fit_columns",
     "known_labels",
     "read_label_cells",

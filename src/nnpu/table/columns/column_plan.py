@@ -46,6 +46,7 @@ __all__ = [
     "TableSummary",
     "TrainingSummary",
     "find_column",
+    "finished_plan",
     "fit_columns",
     "kind_named",
     "plan_from_json",
@@ -345,6 +346,29 @@ def fit_columns(
         columns = list(training.columns())
     except InputError as error:
         raise InputError(f"{batch.source}: {error}") from error
+    return finished_plan(columns, batch, rows, excluded, words=words)
+
+
+def finished_plan(
+    columns: Sequence[Column],
+    batch: Batch,
+    rows: NDArray[np.intp],
+    excluded: Mapping[str, str],
+    *,
+    words: bool = False,
+) -> ColumnPlan:
+    """Return the plan of columns that are fitted, with matrices and the words of texts.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        Of `TrainingSummary.columns`.
+    batch, rows, words
+        As in `fit_columns`; of a larger table, some rows are enough.
+    excluded : mapping of str to str
+        Columns that are not features, with the reasons.
+    """
+    columns = list(columns)
     for name, matrix in batch.matrices.items():
         from nnpu.table.columns.matrices import Matrix
 
@@ -502,6 +526,11 @@ class TableSummary:
                 f"{', '.join(map(repr, differ[:5]))} {'is' if len(differ) == 1 else 'are'} on one "
                 "side only."
             )
+
+    @property
+    def columns(self) -> Mapping[str, CellSummary]:
+        """What is known of the cells of each column that was not skipped."""
+        return self._columns
 
     def id(self) -> str | None:
         """Return the name of the id column, if there is one."""

@@ -223,6 +223,14 @@ class DriftWatch:
         tally.add(reading.values, reading.unreadable, reading.example)
         tally.zoned = tally.zoned if reading.zoned is None else reading.zoned
 
+    def merge(self, other: DriftWatch) -> None:
+        """Take what another one knows of other rows."""
+        for name, tally in other._tallies.items():
+            self._tallies.setdefault(name, _Tally(tally.column)).merge(tally)
+        self._rows += other._rows
+        self._flagged += other._flagged
+        self._total += other._total
+
     def add_scores(self, scores: NDArray[Any]) -> None:
         """Take the scores of some rows."""
         if self._usual is not None:
@@ -355,6 +363,18 @@ class _Tally:
         self.midnight += counts.midnight
         if counts.numbers is not None and counts.numbers.size and self.column.seen is not None:
             self._add_numbers(counts.numbers, self.column.seen)
+
+    def merge(self, other: _Tally) -> None:
+        self.rows += other.rows
+        self.unreadable += other.unreadable
+        self.example = self.example or other.example
+        self.missing += other.missing
+        self.looked += other.looked
+        self.unseen += other.unseen
+        self.outside += other.outside
+        self.far += other.far
+        self.bins = self.bins + other.bins
+        self.medians += other.medians
 
     def _add_numbers(self, there: NDArray[np.float64], seen: Mapping[str, Any]) -> None:
         if "low" not in seen:

@@ -16,6 +16,8 @@ from nnpu.table.columns.categories import FALSE, TRUE
 from nnpu.terminal import how_many
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "find_word",
     "known_labels",
     "label_code",
+    "label_codes",
     "read_label_cells",
 ]
 
@@ -80,12 +83,42 @@ def read_label_cells(
     if pa.types.is_boolean(cells.type):
         cells = cells.cast(pa.uint8())
     values, places = distinct(cells, none_is_missing=True)
+    counts = np.bincount(places[places >= 0], minlength=len(values))
+    word, codes = label_codes(
+        values, counts, lambda value: int(np.argmax(places == value)), name, source, pos_label
+    )
+    return LabelCells(np.array([*codes, 0], dtype=np.int8)[places], word)
+
+
+def label_codes(
+    values: list[str],
+    counts: NDArray[np.intp],
+    first: Callable[[int], int],
+    name: str,
+    source: str,
+    pos_label: str | float | None = None,
+) -> tuple[str | None, list[int]]:
+    """Return the word that is the positive, if it is one, and the code of each label.
+
+    Parameters
+    ----------
+    values, counts
+        The distinct labels, and in how many rows each stands.
+    first : callable
+        Takes the place of a label among them and returns the number of its first row.
+    name, source, pos_label
+        As in `read_label_cells`.
+
+    Examples
+    --------
+    >>> label_codes(["fraud", "unknown"], np.array([3, 9]), int, "s", "t.csv", "fraud")
+    ('fraud', [1, 0])
+    """
     codes = [label_code(value) for value in values]
     word = None
     if pos_label is not None or None in codes:
-        word, codes = find_word(values, codes, places, pos_label, name, source)
-    plain = [0 if code is None else code for code in codes]
-    return LabelCells(np.array([*plain, 0], dtype=np.int8)[places], word)
+        word, codes = find_word(values, codes, counts, first, pos_label, name, source)
+    return word, [0 if code is None else code for code in codes]
 
 
 def known_labels(cells: Any, name: str, word: str | float | None) -> NDArray[np.int8]:
@@ -147,7 +180,8 @@ _LABELLED = {"positive", "pos", "p", "labelled", "labeled", "known", "case", "ev
 def find_word(
     values: list[str],
     codes: list[int | None],
-    places: NDArray[np.intp],
+    counts: NDArray[np.intp],
+    first: Callable[[int], int],
     pos_label: str | float | None,
     name: str,
     source: str,
@@ -158,18 +192,15 @@ def find_word(
     ----------
     values, codes : list
         The distinct cells, and what they say by themselves.
-    places : ndarray of int
-        Each row's place among them.
-    pos_label, name, source
-        As in `read_label_cells`.
+    counts, first, pos_label, name, source
+        As in `label_codes`.
     """
     if pos_label is not None:
         word: str | None = _named(values, _as_text(pos_label), name, source)
         if word is not None and codes[values.index(word)] == 1 and None not in codes:
             word = None  # as it would be read anyway
     else:
-        counts = np.bincount(places[places >= 0], minlength=len(values))
-        word = _inferred(values, codes, counts, name, source, places)
+        word = _inferred(values, codes, counts, name, source, first)
     if word is None:
         return None, codes
     codes = [
@@ -211,7 +242,7 @@ def _inferred(
     counts: NDArray[np.intp],
     name: str,
     source: str,
-    places: NDArray[np.intp],
+    first: Callable[[int], int],
 ) -> str | None:
     """Return the word that is the positive, with a warning; None if 1, true or yes is."""
     words = [value for value, code in zip(values, codes, strict=True) if code is None]
@@ -225,7 +256,7 @@ def _inferred(
     if wrong is None and (1 in codes or len(open_words) > 2 or (len(open_words) == 2 and others)):
         wrong = open_words[0]
     if wrong is not None:
-        row = int(np.argmax(places == values.index(wrong))) + 1
+        row = first(values.index(wrong)) + 1
         raise InputError(
             f"{source}: the label column {name!r} holds {wrong!r} (row {row}); a label is "
             "1/true/yes, or 0/false/no/empty for unknown, or -1 for a known negative. If a word "

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from nnpu.data.streams import Batch
 
-__all__ = ["RepeatedId", "repeated_ids", "without_copies"]
+__all__ = ["RepeatedId", "repeated_ids", "repeats_like_an_id", "without_copies"]
 
 _FEWEST = 20  # values; a column such as site_id with five sites is a feature
 _SHARED = 0.5  # correlation of the label status within a value: far beyond what a feature reaches
@@ -123,6 +123,18 @@ def repeated_ids(
         if not any(_follows(one.groups, known.groups) for known in ids):
             ids.append(one)
     return sorted(ids, key=lambda one: -round(one.shared, 2))
+
+
+def repeats_like_an_id(name: str, values: int, rows: int) -> bool:
+    """Return whether a column is a repeated id by its name and the number of its values.
+
+    Examples
+    --------
+    >>> repeats_like_an_id("customer_id", 300, 1000), repeats_like_an_id("site_id", 5, 1000)
+    (True, False)
+    """
+    few = values**2 >= rows
+    return is_named_like_an_id(name) and _FEWEST <= values < rows and few
 
 
 def _has_fractions(cells: Any) -> bool:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nnpu.data.cells import as_text, is_string
+from nnpu.data.folds import mixed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -296,12 +297,12 @@ def text_hashes(text: Any) -> NDArray[np.uint64]:
     padded = np.concatenate([letters, np.zeros(8, np.uint8)])
     eight = np.ndarray(len(letters) + 1, "<u8", padded, strides=(1,))  # letters from each place on
     starts, left = ends[:-1] - ends[0], np.diff(ends)
-    hashes = _hashes(left)
+    hashes = mixed(left)
     longer = np.flatnonzero(left > 0)
     while longer.size:
         words = eight[starts[longer]]
         over = (8 * np.maximum(8 - left[longer], 0)).astype(np.uint64)  # bits of the next text
-        hashes[longer] = _hashes(hashes[longer] ^ ((words << over) >> over))
+        hashes[longer] = mixed(hashes[longer] ^ ((words << over) >> over))
         starts, left = starts + 8, left - 8
         longer = longer[left[longer] > 0]
     return hashes
@@ -350,17 +351,9 @@ class RowSample:
             rows = np.concatenate([self.rows, rows])
         kept = np.arange(len(rows))
         if len(rows) > self.most:
-            kept = np.argpartition(_hashes(rows), self.most - 1)[: self.most]
+            kept = np.argpartition(mixed(rows), self.most - 1)[: self.most]
         order = kept[np.argsort(rows[kept], kind="stable")]
         self.texts, self.rows = text.take(pa.array(order)), rows[order]
-
-
-def _hashes(numbers: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return 64 bits for each number, different for different ones (the finish of SplitMix64)."""
-    bits = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
 
 
 class Examples:
