@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tests.review.served import start_command
 
+from nnpu import TablePU
 from nnpu.cli import main
 from nnpu.review import load
 
@@ -220,6 +221,44 @@ def test_a_fit_learns_from_the_answers_and_its_own_audit_of_them_is_refused(
     with pytest.raises(SystemExit):  # what was known then is not known now
         main(["review", str(again), str(data), "--answers", str(new)])
     assert "other rows were known then" in capsys.readouterr().err
+
+
+def test_a_fit_reads_a_sheet_that_was_drawn_with_the_answers_of_another(fitted, tmp_path, capsys):
+    """Thirty of a list, then sixty of the others: the fit counts both, as the review does."""
+    folder, truth, _ = fitted
+    listed, sheet = tmp_path / "listed.csv", tmp_path / "all.csv"
+    review(folder, "--top", 100, "--rows", 30, "--out", listed)
+    fill(listed, truth)
+    review(folder, "--known", listed, "--rows", 60, "--out", sheet)
+    fill(sheet, truth)
+    capsys.readouterr()
+    review(folder, "--known", listed, "--answers", sheet, "--json")
+    audited = json.loads("{" + capsys.readouterr().out.partition("{")[2])["audit"]["prior"]
+    out = tmp_path / "model"
+    start = ["fit", str(folder / "table.csv"), "--label", "s", "--model", "linear", "--json"]
+    start += ["--out", str(out)]
+    for options, why in (
+        (["--answers", str(sheet)], "Pass the same labels and the same --known."),
+        (["--known", str(listed)], "(--known) goes with answered sheets (--answers)"),
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            main([*start, *options])
+        assert stopped.value.code == 2
+        assert why in " ".join(capsys.readouterr().err.split())
+        assert not out.exists()
+    main([*start, "--answers", str(sheet), "--known", str(listed)])
+    result = json.loads(capsys.readouterr().out)
+    assert result["prior"]["value"] == pytest.approx(audited["value"], abs=1e-6)
+    assert result["prior"]["low"] < result["prior"]["value"] < result["prior"]["high"]
+    main(["fit", "--config", str(out / "run.toml"), "--out", str(tmp_path / "again"), "--json"])
+    assert json.loads(capsys.readouterr().out)["prior"] == result["prior"]
+    asked = {row["id"]: truth[row["id"]] for path in (listed, sheet) for row in rows_of(path)}
+    found = TablePU(model="linear")
+    found.fit(folder / "table.csv", "s", answers=sheet, known=listed)
+    assert found.prior_ == pytest.approx(audited["value"], abs=1e-6)
+    answers = found.holdout_.hidden.answers
+    assert len(answers.rows) == len(asked) == 90
+    assert answers.y.sum() == sum(asked.values())
 
 
 def test_a_fit_refuses_answers_to_other_rows(fitted, tmp_path, capsys):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from nnpu import EnsemblePU, LinearPU
+from nnpu import EnsemblePU, LinearPU, TablePU
 from nnpu.estimators.evaluation import evaluate, labelled_share, unlabelled_cut
 from nnpu.hidden import Estimate
 from nnpu.report.html import floor_percent, render
@@ -46,8 +47,8 @@ def test_models_are_listed_by_weight_and_one_that_was_not_tried_has_no_figure(ro
     assert untried
     found = evaluate(clf, s[1::2], clf.decision_function(x[1::2]))
     text = render(model_page(clf, found, title="Report"))
-    together, *cells = lines_of(text, "<caption>Models in use")
-    assert together[0] == "all together"
+    cells = lines_of(text, "<caption>Models in use")
+    assert "on unseen rows" not in text  # there were none
     weights = [float(line[1]) for line in cells]
     assert weights == sorted(weights, reverse=True)
     assert min(weights) > 0
@@ -57,6 +58,23 @@ def test_models_are_listed_by_weight_and_one_that_was_not_tried_has_no_figure(ro
     assert {line[0] for line in [*cells, *unused]} == {each["name"] for each in clf.members_}
     assert {line[0] for line in unused if line[1] == "–"} == set(untried)  # noqa: RUF001
     assert all(line[-1] for line in unused)  # each says why
+
+
+@pytest.mark.parametrize("aside", ["folds", "time"])
+def test_models_are_compared_on_rows_that_they_had_not_seen(rows, aside):
+    """A fold of all rows, or the latest rows, which are set aside: the words hold for both."""
+    x, s = rows
+    table = {"a": x[:400, 0], "hour": np.arange(400), "s": s[:400]}
+    time = "hour" if aside == "time" else None
+    model = EnsemblePU(0.4, members=["products", "splines"], n_folds=3)
+    job = TablePU(0.4, model=model, time=time).fit(pa.table(table), "s")
+    text = render(job.report())
+    together, *cells = lines_of(text, "<caption>Models in use")
+    assert together == ["all together", "", "", f"{job.classifier_.aside_:.3f}"]
+    assert all(0.4 < float(line[3]) < 1 for line in cells)
+    head = text[text.index("<caption>Models in use") :].partition("</tr>")[0]
+    assert re.findall(r"<th[^>]*>([^<]*)<", head)[-2:] == ["AUC in folds", "AUC on unseen rows"]
+    assert "set aside, or are one fold" in text
 
 
 def lines_of(text, caption):

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from nnpu.calibration import posterior
 from nnpu.parameters import InputError
 from nnpu.review import audit, curves, draw
-from nnpu.review.audits import FIGURES
+from nnpu.review.audits import FIGURES, Audit, AuditedEstimate
 from nnpu.review.totals import collect
 
 
@@ -270,6 +270,26 @@ def test_more_answers_are_expected_to_narrow_as_they_do(population):
     assert 0.6 * real < found.expected(300)["prior"] < 1.9 * real  # a census of half is better
     assert found.rows_for(found.prior.width) == 0
     assert found.rows_for(found.prior.width / 2) == 300
+
+
+def test_an_audit_is_said_in_the_words_of_the_guide():
+    figures = [AuditedEstimate(v, v - 0.1, v + 0.05, 60) for v in (0.25, 0.5, 0.75, 0.8)]
+    found = Audit(*figures, None, 0.5, 60, 0, ("A note.",))
+    assert str(found).splitlines() == [
+        "share of positives 0.250 (0.150 to 0.300)",
+        "precision          0.500 (0.400 to 0.550)",
+        "recall             0.750 (0.650 to 0.800)",
+        "accuracy           0.800 (0.700 to 0.850)",
+        "A note.",
+    ]
+
+
+def test_few_answers_of_all_are_a_note_about_the_share_of_positives():
+    p = np.linspace(0.1, 0.9, 9)
+    found = audit(p, draw(p, 3, random_state=0), [1, 0, 0])
+    words = "The share of positives rests on only 3 answered rows: its range is conservative."
+    assert words in found.notes
+    assert not any("prior" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,8 @@ def table(sampling):
     order = np.random.default_rng(1).permutation(len(s))
     X, s, truth = X[order], s[order], truth[order]
     columns = {f"x{j}": X[:, j] for j in range(3)}
-    frame = pa.table({"id": [f"{i}c" for i in order], "s": s, **columns})
+    ids = [f"c{7 * i}" for i in range(len(s))]  # neither two ranges nor one list without gaps
+    frame = pa.table({"id": ids, "s": s, **columns})
     prior = float(truth[s == 0].mean() if sampling == "two-sample" else truth.mean())
     return frame, truth, prior
 
@@ -228,6 +229,8 @@ def test_a_table_learns_from_answered_sheets(tmp_path, sampling, model):
     np.testing.assert_allclose(same.predict_proba(frame), again.predict_proba(frame), atol=1e-6)
     with pytest.raises(ValueError, match="must be the path of an answered sheet"):
         job.fit(frame, "s", answers=3)
+    with pytest.raises(ValueError, match="goes with answered sheets"):
+        job.fit(frame, "s", answers=case, known=path)
     loaded = load(again.save(tmp_path / "model"))
     assert loaded.prior_estimate_ == again.prior_estimate_
     refitted = table_review(again, frame)

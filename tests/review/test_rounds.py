@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,8 @@ import pytest
 
 from nnpu.parameters import InputError
 from nnpu.review import Review, audit, draw
-from nnpu.review.sheets import COLUMNS, parse_answer, read_sheets
+from nnpu.review.audits import FIGURES
+from nnpu.review.sheets import COLUMNS, Stamp, parse_answer, read_sheets, sheet_text
 
 RNG = np.random.default_rng(0)
 N = 600
@@ -53,6 +55,14 @@ def fresh():
     return Review(P, ids=IDS, model="m1")
 
 
+def check_same(found, expected):
+    """The chances of a sheet have twelve digits, so figures differ in the last ones."""
+    for name in FIGURES:
+        figure, wanted = getattr(found, name), getattr(expected, name)
+        assert tuple(figure) == pytest.approx(tuple(wanted), rel=1e-9)
+    assert (found.answered, found.notes) == (expected.answered, expected.notes)
+
+
 def test_a_sheet_holds_what_a_reviewer_needs(tmp_path):
     table = pd.DataFrame({"amount": np.arange(N), "answer": ["=1+1"] * N})
     reasons = [f"because {i}" for i in range(N)]
@@ -64,8 +74,9 @@ def test_a_sheet_holds_what_a_reviewer_needs(tmp_path):
         i = AT[row["id"]]
         assert row["answer"] == ""
         assert (row["amount"], row["reasons"]) == (str(i), f"because {i}")
-        assert float(row["probability"]) == P[i]
+        assert float(row["probability"]) == pytest.approx(P[i], rel=1e-11)
         assert 0 < float(row["chance"]) <= 1
+        assert max(len(row[name].lstrip("0.")) for name in ("probability", "chance")) <= 12
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "dict"])
@@ -83,8 +94,23 @@ def test_answers_come_back_as_the_audit_of_the_draw(tmp_path):
     rows = fill(path)
     save(path, rows[::-1])  # sorted otherwise by a spreadsheet
     found = fresh().read(path)
-    assert found.audit(threshold=0.4) == audit(P, drawn, Y[drawn.rows], threshold=0.4)
+    check_same(found.audit(threshold=0.4), audit(P, drawn, Y[drawn.rows], threshold=0.4))
     assert found.notes == []
+
+
+def test_a_sheet_with_all_digits_is_read_as_it_was_written(tmp_path):
+    """Sheets of before had 17 digits: 0.15000000000000005, which is 0.15 now."""
+    path = tmp_path / "review.csv"
+    drawn = Review(np.full(20, 0.5)).draw(3, random_state=0)
+    noisy = replace(drawn, chance=np.full(3, 0.15000000000000005))
+    text = sheet_text(noisy, Stamp(1, "estimate", 3, 20, 20, 10.0, "", ""), IDS, {}, None)
+    assert [line.split(",")[4] for line in text.splitlines()] == ["chance", *["0.15"] * 3]
+    drawn = sheet(path).draws[0]
+    rows = fill(path)
+    for row, p, chance in zip(rows, drawn.probability, drawn.chance, strict=True):
+        row["probability"], row["chance"] = repr(float(p)), repr(float(chance))
+    save(path, rows)
+    assert fresh().read(path).audit() == audit(P, drawn, Y[drawn.rows])
 
 
 def test_rounds_add_up_and_never_ask_twice(tmp_path):
@@ -98,10 +124,10 @@ def test_rounds_add_up_and_never_ask_twice(tmp_path):
     by_hand = draw(P, 30, exclude=found.draws[0].rows, random_state=0)
     np.testing.assert_array_equal(found.draws[1].rows, by_hand.rows)
     expected = audit(P, found.draws, [Y[d.rows] for d in found.draws])
-    assert found.audit() == expected
+    check_same(found.audit(), expected)
     both = tmp_path / "both.csv"
     both.write_text(one.read_text() + two.read_text())  # one sheet below the other
-    assert fresh().read(both).audit() == expected
+    check_same(fresh().read(both).audit(), expected)
 
 
 def test_labelled_rows_are_never_drawn(tmp_path):
@@ -133,7 +159,7 @@ def test_a_sheet_answered_to_some_row_is_a_smaller_draw(tmp_path):
     save(path, rows[::-1])  # the place in the draw counts, not that in the file
     found = fresh().read(path)
     part = drawn.first(25)
-    assert found.audit() == audit(P, part, Y[part.rows])
+    check_same(found.audit(), audit(P, part, Y[part.rows]))
     assert "the last 15 rows are blank: draw 1 counts as one of 25 rows" in found.notes[0]
 
 

@@ -106,6 +106,21 @@ def test_points_between_thousands_are_known_by_the_numbers_below_a_thousand():
     assert values(column(decimals), ["1.235"]).tolist() == [1.235]
 
 
+@pytest.mark.parametrize(("given", "name"), [(",", "point"), (".", "comma")])
+@pytest.mark.parametrize(("copies", "fate"), [(8, "40 categories"), (1, "excluded (its numbers")])
+def test_numbers_with_the_other_decimal_mark_are_named(given, name, copies, fate):
+    """Few values would be categories, many a column whose every row has a value of its own."""
+    cells = [f"{number / 7:.4f}" for number in range(1, 320 // copies + 1)] * copies
+    if given == ".":
+        cells = [cell.replace(".", ",") for cell in cells]
+    found = column(cells, decimal=given).description()
+    assert f"its numbers have a decimal {name}, and decimal={given!r} was given" in found
+    assert found.startswith(fate)
+    assert column(cells).kind == "number"
+    codes = [f"x{cell}y" for cell in cells]
+    assert "decimal" not in column(codes, decimal=given).description()
+
+
 def test_three_decimals_that_may_be_thousands_are_stated():
     remark = "'.' is read as the decimal mark; if it separates thousands, use --decimal ,"
     salaries = ["45.000", "52.500", "61.000"]

@@ -361,11 +361,18 @@ _ANSWERS = click.option(
     metavar="FILE",
     help="Answered sheet from nnpu review to learn from; repeatable.",
 )
+_KNOWN = click.option(
+    "--known",
+    type=Source(exists=True, dir_okay=False),
+    multiple=True,
+    metavar="FILE",
+    help="Sheet that --answers was drawn with (--known of nnpu review); repeatable.",
+)
 
 
 def fit_options(command: Any) -> Any:
     """Add the options of a fit to a command."""
-    for option in reversed((_LABEL, *_MODEL, *_JOB, _ANSWERS, *_READING, *_NETWORK)):
+    for option in reversed((_LABEL, *_MODEL, *_JOB, _ANSWERS, _KNOWN, *_READING, *_NETWORK)):
         command = option(command)
     return command
 

@@ -38,7 +38,7 @@ class _Fit(Command):
         given = ctx.params
         two = [given["positives"], given["unlabelled"]]
         if given["dask"] is not None:
-            for name in ("positives", "unlabelled", "answers", "epochs", "image_size"):
+            for name in ("positives", "unlabelled", "answers", "known", "epochs", "image_size"):
                 if given[name]:
                     option = name.replace("_", "-")
                     raise click.UsageError(f"--{option} does not go with --dask.", ctx)
@@ -53,8 +53,9 @@ class _Fit(Command):
         for name, shown in (("data", "DATA"), ("label", "--label"), ("images", "--images")):
             if given[name] is not None:
                 raise click.UsageError(f"{shown} does not go with --positives.", ctx)
-        if given["answers"]:
-            raise click.UsageError("--answers does not go with --positives.", ctx)
+        for name in ("answers", "known"):
+            if given[name]:
+                raise click.UsageError(f"--{name} does not go with --positives.", ctx)
         typed = ctx.get_parameter_source("sampling") is ParameterSource.COMMANDLINE
         if typed and given["sampling"] != "two-sample":
             raise click.UsageError("Two tables are two samples: --sampling two-sample.", ctx)
@@ -94,6 +95,7 @@ def fit(
     image_size: int | None,
     report: Path | None,
     answers: tuple[Path, ...],
+    known: tuple[Path, ...],
     dask: str | None,
     verbose: bool,
     as_json: bool,
@@ -116,7 +118,8 @@ def fit(
     talks = not as_json and is_first()
     with printed_warnings(), model_for(model, out, images=options["images"], **network) as chosen:
         job = TablePU(model=chosen, verbose=verbosity(talks, verbose), **job_options(options))
-        files: dict[str, Any] = {"answers": answers, "report": report, **repeating(context)}
+        sheets = {"answers": answers, "known": known}
+        files: dict[str, Any] = {**sheets, "report": report, **repeating(context)}
         files["dask"] = dask
         result = fit_to_folder(job, data or (positives, unlabelled), label, out, **files)
     if as_json and is_first():

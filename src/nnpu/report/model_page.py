@@ -263,9 +263,12 @@ def _compared(classifier: Any) -> list[Section]:
     if not members:
         return []
     ordered = sorted(members, key=lambda member: -member["weight"])
-    rows, unused = [["all together", "", "", _share(classifier.aside_)]], []
+    unseen = classifier.aside_ is not None  # a classifier without a table keeps no rows for this
+    rows: list[list[str]] = [["all together", "", "", _share(classifier.aside_)]] if unseen else []
+    unused: list[list[str]] = []
     for member in ordered:
-        name, auc = str(member["name"]), [_share(member["auc"]), _share(member["aside"])]
+        name, auc = str(member["name"]), [_share(member["auc"])]
+        auc += [_share(member["aside"])] if unseen else []
         weight = f"{member['weight']:.2f}"
         if float(weight):
             rows.append([name, weight, *auc])
@@ -273,10 +276,16 @@ def _compared(classifier: Any) -> list[Section]:
             unused.append([name, *auc, str(member["reason"]) or "adds nothing to the others"])
     words = (
         "The score is a weighted mean of these models. AUC says how well each tells labelled from "
-        "unlabelled rows that it was not fitted to, in folds and on the rows that were set aside; "
-        "since some unlabelled rows are positive, it cannot reach 1."
+        "unlabelled rows that it was not fitted to, and cannot reach 1, since some unlabelled rows "
+        "are positive."
     )
-    head = ["Model", "Weight", "AUC in folds", "AUC set aside"]
+    head = ["Model", "Weight", "AUC in folds"]
+    if unseen:
+        words += (
+            " Unseen rows had no part in the weights either: they were set aside, or are one fold "
+            "of those that judged the model."
+        )
+        head.append("AUC on unseen rows")
     return [models_section(head, rows, words, unused)]
 
 

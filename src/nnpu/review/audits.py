@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
     from nnpu.review.draws import Draw, FloatArray
 
-__all__ = ["FIGURES", "Audit", "AuditedEstimate", "audit", "audit_answered", "curves"]
+__all__ = ["FIGURES", "SAID", "Audit", "AuditedEstimate", "audit", "audit_answered", "curves"]
 
 FIGURES = ("prior", "precision", "recall", "accuracy")
+SAID = {"prior": "share of positives"}  # what a figure is called in sentences, if not by its name
 _FEW = 5  # drawn rows that a figure needs for a range of the usual kind
 
 
@@ -111,9 +112,14 @@ class Audit:
         return max(int(np.ceil(self.answered * (ratio**2 - 1) - 1e-9)), 0)
 
     def __str__(self) -> str:
-        lines = [f"{name:10s} {getattr(self, name)}" for name in FIGURES]
+        named = {SAID.get(name, name): getattr(self, name) for name in FIGURES}
         if self.precision_unlabelled is not None:
-            lines.append(f"precision among unlabelled rows {self.precision_unlabelled}")
+            named["precision among unlabelled rows"] = self.precision_unlabelled
+        width = max(map(len, named)) + 1
+        lines = [
+            f"{name:{width}}{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
+            for name, found in named.items()
+        ]
         return "\n".join([*lines, *self.notes])
 
 
@@ -342,8 +348,8 @@ def _notes(figures: dict[str, AuditedEstimate], answered: Answered) -> tuple[str
         if figure.conservative and not np.isnan(figure.value):
             kind = {"precision": "flagged ", "recall": "positive "}.get(name, "")
             notes.append(
-                f"The {name} rests on only {figure.rows} answered {kind}rows: its range is "
-                "conservative."
+                f"The {SAID.get(name, name)} rests on only {figure.rows} answered {kind}rows: its "
+                "range is conservative."
             )
     if answered.doubts:
         notes.append(

@@ -341,7 +341,7 @@ class Review:
         if others or not (self._partial or np.allclose(chance, expected, rtol=0.02, atol=1e-9)):
             raise InputError(
                 f"{sheet.source}: the chances are not those of this draw: the column chance was "
-                "changed, or other rows were known then. Pass the same labels and sheets."
+                "changed, or other rows were known then. Pass the same labels and the same --known."
             )
         return drawn
 

@@ -198,12 +198,17 @@ def sheet_text(
         ours = [
             "",
             safe(ids[row]),
-            repr(float(drawn.probability[i])),
+            _number(drawn.probability[i]),
             why,
-            repr(float(drawn.chance[i])),
+            _number(drawn.chance[i]),
         ]
         writer.writerow([*ours, f"{stamp}|{i}", *(safe(values[i]) for values in columns.values())])
     return text.getvalue()
+
+
+def _number(value: float) -> str:
+    """Return the shortest number of at most 12 digits: 0.15, not 0.15000000000000005."""
+    return repr(float(f"{value:.12g}"))
 
 
 def _safe(text: str) -> str:

@@ -173,20 +173,26 @@ def prepared(
 
 
 def known_answers(
-    answers: Any, batch: Batch, plan: ColumnPlan, codes: NDArray[np.int8], sampling: str
+    answers: Any,
+    known: Any,
+    batch: Batch,
+    plan: ColumnPlan,
+    codes: NDArray[np.int8],
+    sampling: str,
 ) -> KnownRows | None:
     """Return what the answers of a review give a fit; None without answers.
 
     Parameters
     ----------
     answers : None, path, list of paths or review
+    known : path or list of paths
         As in `TablePU.fit`.
     batch, plan, codes, sampling
         The table, what becomes of its columns, its PU labels, and how they came about.
     """
     if answers is None:
         return None
-    return answers_of(answers, population(batch, plan, codes, sampling))
+    return answers_of(answers, population(batch, plan, codes, sampling), known)
 
 
 def fit_classifier(

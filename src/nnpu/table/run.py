@@ -105,6 +105,7 @@ def fit_to_folder(
     out: Path,
     *,
     answers: Sequence[Path] = (),
+    known: Sequence[Path] = (),
     dask: str | None = None,
     report: Path | None = None,
     command: str = "",
@@ -122,6 +123,8 @@ def fit_to_folder(
         The label column of one table, the model folder.
     answers : sequence of Path
         Answered sheets of a review.
+    known : sequence of Path
+        Answered sheets whose rows were known when those were drawn.
     dask : str, optional
         The cluster that fits the table, as in `nnpu.table.partitions.cluster`.
     report : Path, optional
@@ -150,7 +153,7 @@ def fit_to_folder(
             with cluster(dask):
                 job.fit(partitions_of_files(data, **job._how()), label)
         else:
-            job.fit(data, label, answers=list(answers) or None)
+            job.fit(data, label, answers=list(answers) or None, known=known)
         result = _result(job, data, out, report, command)
         notes = {LOG: _log(job)} | ({RUN: config} if config else {})
         job.save(out, notes=notes)

@@ -34,6 +34,7 @@ __all__ = [
     "audited",
     "audited_by",
     "audited_from_json",
+    "check_known",
     "fit_with_answers",
     "population",
     "with_answers",
@@ -70,7 +71,16 @@ def population(
     return Population(rows, [str(every[i]) for i in rows], known)
 
 
-def answers_of(answers: Any, rows: Population) -> KnownRows:
+def check_known(answers: Any) -> None:
+    """Refuse sheets of other reviews beside anything but sheets: a review holds what it knows."""
+    if answers is None or isinstance(getattr(answers, "review", answers), Review):
+        raise ParameterError(
+            "The 'known' parameter of TablePU.fit (--known) goes with answered sheets "
+            f"(--answers). Got {shown(answers)} instead."
+        )
+
+
+def answers_of(answers: Any, rows: Population, known: Any = ()) -> KnownRows:
     """Return the answered rows, by their numbers in the table, and the audited prior.
 
     Parameters
@@ -79,6 +89,8 @@ def answers_of(answers: Any, rows: Population) -> KnownRows:
         Answered sheets of all rounds, or a review with its answers.
     rows : Population
         The rows of the table that the review was about.
+    known : path or list of paths
+        Answered sheets whose rows were known when those of `answers` were drawn.
     """
     review = getattr(answers, "review", answers)
     if not isinstance(review, Review):
@@ -88,7 +100,9 @@ def answers_of(answers: Any, rows: Population) -> KnownRows:
                 "The 'answers' parameter of TablePU.fit must be the path of an answered sheet, a "
                 f"list of paths, or a review. Got {shown(answers)} instead."
             )
-        review = Review.from_sheets(*paths, ids=rows.names, known=rows.known)
+        before = [known] if isinstance(known, str | os.PathLike) else known
+        given, _ = with_answers(rows.known, rows.names, before)
+        review = Review.from_sheets(*paths, ids=rows.names, known=given)
     elif review.ids != rows.names:
         raise ParameterError(
             "The 'answers' parameter of TablePU.fit must be a review of the rows of this table. "

@@ -59,7 +59,7 @@ from nnpu.table.reading import (
     source_name,
     stacked,
 )
-from nnpu.table.table_answers import audited
+from nnpu.table.table_answers import audited, check_known
 from nnpu.table.table_explain import (
     Explained,
     compared_rows,
@@ -241,7 +241,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         refuse_search_over_prior(params, type(self).__name__)
         return super().set_params(**params)  # type: ignore[no-any-return]
 
-    def fit(self, table: Any, s: Any, *, answers: Any = None) -> Self:
+    def fit(self, table: Any, s: Any, *, answers: Any = None, known: Any = ()) -> Self:
         """Read the table, set rows aside, estimate the prior, fit the model and judge it.
 
         Parameters
@@ -258,7 +258,12 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         answers : path, list of paths or review, optional
             Answered sheets of a review of this table (``nnpu review``), or the review itself. They
             give the prior, and teach the ensemble (``docs/review.md``).
+        known : path or list of paths, optional
+            Answered sheets of other reviews whose rows were known when the sheets of `answers`
+            were drawn (``nnpu review --known``). Their answers count too.
         """
+        if known:
+            check_known(answers)
         if is_on_dask(table):
             if answers is not None:
                 raise InputError(
@@ -270,19 +275,28 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             sample = fit_to_partitions(self, table, s)
             self.columns_ = sample.plan
             return self._fit_rows(sample.rows, sample=sample)
-        return self._fit(table, s, answers)
+        return self._fit(table, s, answers, known)
 
-    def _fit(self, table: Any, s: Any, answers: Any = None, *, two_tables: bool = False) -> Self:
+    def _fit(
+        self,
+        table: Any,
+        s: Any,
+        answers: Any = None,
+        known: Any = (),
+        *,
+        two_tables: bool = False,
+    ) -> Self:
         whole = answers is not None  # these go by the rows of the whole table
         read = self._read(table, s, TWO_TABLES if two_tables else "")
         rows = rows_of_fit(self, *read, whole=whole, say=self._say)
         self.columns_ = self._plan(rows.batch, rows.fitted, rows.unused)
-        return self._fit_rows(rows, answers, two_tables=two_tables)
+        return self._fit_rows(rows, answers, known, two_tables=two_tables)
 
     def _fit_rows(
         self,
         rows: FitRows,
         answers: Any = None,
+        known: Any = (),
         sample: SampleOfTable | None = None,
         *,
         two_tables: bool = False,
@@ -299,7 +313,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         if not rows.taken_out[0]:  # else it has been said already
             self._check_sampling(batch, codes)
         self.leaks_ = leaking_columns(self.columns_, features, codes, batch, self.sampling)
-        known = known_answers(answers, batch, self.columns_, codes, self.sampling)
+        found = known_answers(answers, known, batch, self.columns_, codes, self.sampling)
         self.classifier_ = fit_classifier(
             classifier,
             features,
@@ -307,7 +321,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
             rows.aside,
             self.columns_,
             rows.groups,
-            known,
+            found,
             sample,
             say=self._say,
         )
@@ -331,7 +345,7 @@ class TablePU(NotebookBox, ClassifierMixin, TransformerMixin, BaseEstimator):  #
         unlabelled = np.flatnonzero(~rows.aside & (codes == 0))
         self.compared_ = compared_rows(self, features, unlabelled)
         if rows.in_folds or rows.aside.any():
-            self._judge(rows, features, known)
+            self._judge(rows, features, found)
         return self
 
     def fit_two(self, positives: Any, unlabelled: Any) -> Self:

@@ -19,7 +19,7 @@ from nnpu.hidden import unlabelled_probability
 from nnpu.parameters import InputError
 from nnpu.ranges import Estimate
 from nnpu.review import Audit, ListReview, Review, curves, least_cost, list_count, scar_check
-from nnpu.review.audits import FIGURES, AuditedEstimate
+from nnpu.review.audits import FIGURES, SAID, AuditedEstimate
 from nnpu.review.desk import Desk
 from nnpu.review.page import images_of
 from nnpu.review.serve import serve
@@ -72,7 +72,6 @@ _ROWS, _ROWS_OF_LIST = 100, 30  # to draw, unless somebody says how many
 _LONGEST_CELL = 20_000  # characters
 _MOST, _HALF = 0.95, 0.5  # of the rows of the fit, and of a table: then it is that of the fit
 _FINE = 0.02  # a prior that is known this well changes few decisions
-_SAID = {"prior": "share of positives"}
 _PU = {"precision": "pu_precision", "recall": "pu_recall", "accuracy": "pu_accuracy"}
 
 
@@ -160,7 +159,7 @@ class Findings:
         for name in FIGURES:
             found, was = getattr(self.audit, name), self.believed.get(name)
             lines.append(
-                f"{_line(_SAID.get(name, name), found)}   {'' if was is None else f'{was:.3f}':<12}"
+                f"{_line(SAID.get(name, name), found)}   {'' if was is None else f'{was:.3f}':<12}"
                 f"   about ± {width[name] / 2:.3f}"
             )
         if self.audit.precision_unlabelled is not None:

@@ -463,7 +463,23 @@ def _treat_strings(cells: CellSummary, decimal: str | None) -> Treatment:
             return Treatment(
                 name, "number", decimal=mark, shares=shares, note=note, noted="numbers"
             )
-    return _treat_dates(cells, probe) or _treat_words(cells)
+    if (dates := _treat_dates(cells, probe)) is not None:
+        return dates
+    words = _treat_words(cells)
+    if decimal and len(values) >= _MANY_NUMBERS and (said := _by_other_mark(cells.texts, decimal)):
+        if words.kind == "dropped":
+            return replace(words, reason=said)
+        if words.kind == "category":
+            return replace(words, note=said)
+    return words
+
+
+def _by_other_mark(texts: Texts, decimal: str) -> str:
+    """Say so if nearly all cells are numbers under the decimal mark that was not given."""
+    other, name = (".", "point") if decimal == "," else (",", "comma")
+    if not _mostly(np.isfinite(spelled_numbers(texts.values, other)), texts):
+        return ""
+    return f"its numbers have a decimal {name}, and decimal={decimal!r} was given"
 
 
 def _treat_dates(cells: CellSummary, probe: Any) -> Treatment | None:
