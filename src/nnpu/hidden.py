@@ -500,15 +500,26 @@ class AuditedHidden(Hidden):
     def found(self, n: int) -> Estimate:
         """Return the share of the hidden positives that is among the `n` highest-ranked rows.
 
-        It is no more than `n` positives are of the fewest that there may be.
+        It agrees with `top` and `share`: no less than the fewest positives of these rows are of the
+        most in all, no more than the most are of the fewest, and what their values give is inside.
         """
         believed, positive = super().found(n), self.answers.y == 1
         if positive.sum() < _FEW:
             return believed
         inside = (self._rank[positive] < n).astype(np.float64)
         counted = weighted_share(inside, self.answers.weight[positive])
-        most = min(1.0, n / self.rows / max(self.share.low, _TINY))
-        return Estimate(*(min(each, most) for each in counted))
+        first, share, q = self.top(n), self.share, n / self.rows
+        least, value, most = (
+            min(1.0, q * part / max(whole, _TINY))
+            for part, whole in zip(
+                (first.low, first.value, first.high),
+                (share.high, share.value, share.low),
+                strict=True,
+            )
+        )
+        low, high = np.clip([counted.low, counted.high], least, most).tolist()
+        low, high = min(low, value), max(high, value)
+        return Estimate(min(max(counted.value, low), high), low, high)
 
 
 def _says_something(share: Estimate) -> bool:
