@@ -72,7 +72,7 @@ SAME_BITS = [
 ]
 #: Options that other tests compare with Python, and those that no number depends on.
 ELSEWHERE = {"--label", "--model", "--epochs", "--parallel", "--images", "--image-size"} | {
-    *("--answers", "--config", "--labelled-by", "--sheet"),
+    *("--answers", "--config", "--dask", "--known", "--labelled-by", "--sheet"),
     *("--out", "--report", "--verbose", "--json"),
 }
 
