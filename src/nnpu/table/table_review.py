@@ -22,7 +22,6 @@ from nnpu.review import Audit, ListReview, Review, curves, least_cost, list_coun
 from nnpu.review.audits import FIGURES, SAID, AuditedEstimate
 from nnpu.review.desk import Desk
 from nnpu.review.page import images_of
-from nnpu.review.serve import serve
 from nnpu.review.sheets import cells as table_cells
 from nnpu.review.sheets import looks_text, parse_purpose, read_looks
 from nnpu.review.worklist import is_kept, load
@@ -509,6 +508,8 @@ def serve_review(
 
     share = 0.1 if random is None else random
     desk = Desk(review.folder, describe, by=by, random=share, until=until)
+    from nnpu.review.serve import serve  # which needs an extra
+
     serve(desk, question=question, port=port, announce=announce)
 
 
