@@ -29,7 +29,7 @@ from nnpu import data, metrics
 from nnpu.calibration import soft_labels
 from nnpu.data.rows import as_rows
 from nnpu.estimators.image_network import ConvNet, augmentation, refresh
-from nnpu.estimators.images import Folds
+from nnpu.estimators.images import ImageFolds
 from nnpu.objective import Objective
 from nnpu.training import BatchPlan, predict_scores
 from nnpu.training.run_state import set_schedule
@@ -89,7 +89,7 @@ class Run:
         self.x = torch.from_numpy(np.asarray(sample.x)[sample.index].reshape(-1, 1, 28, 28)).float()
         codes = np.asarray(sample.s, dtype=np.int8)
         self.rows, self.s = as_rows(self.x), torch.from_numpy(codes)
-        self.held_out = torch.from_numpy(Folds(self.rows, codes, seed).held_out)
+        self.held_out = torch.from_numpy(ImageFolds(self.rows, codes, seed).held_out)
         self.prior, self.seed, self.budget = sample.prior, seed, budget
         self.mean, self.scale = self.x.mean().view(1), self.x.std().view(1)
         self.first = None  # the first of two stages, which several methods share

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnpu.data.cells import is_plain, is_string
+from nnpu.data.cells import as_text, is_plain, is_string
 from nnpu.data.folds import equal_rows
 from nnpu.parameters import InputError
 from nnpu.table.columns.column_kinds import is_named_like_an_id, is_unique
@@ -205,8 +205,10 @@ def id_numbers(plan: ColumnPlan, batch: Batch) -> NDArray[np.float64] | None:
     ids: Any = plan.ids(batch)
     if ids is None:
         return None
-    if is_string(ids.type) and len(prefix := _prefixes(ids)) == 1:
-        ids = pc.utf8_slice_codeunits(ids, len(prefix[0]))
+    if is_string(ids.type):
+        ids = as_text(ids)
+        if len(prefix := _prefixes(ids)) == 1:
+            ids = pc.utf8_slice_codeunits(ids, len(prefix[0]))
     with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):  # names, dates
         return np.asarray(ids.cast(pa.float64()).to_numpy(zero_copy_only=False))
     return None
