@@ -95,6 +95,17 @@ def files_below() -> Callable[[Path], list[str]]:
     )
 
 
+@pytest.fixture(scope="module", name="client")
+def dask_client() -> Iterator[Any]:
+    """A cluster of Dask with two processes; what a test does to it lasts to the end of its file."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
 @pytest.fixture(scope="session")
 def start_browser(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path | None], Any]:
     """Start a Chromium without a window; `downloads` is where it puts files."""

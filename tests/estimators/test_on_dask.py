@@ -45,15 +45,6 @@ def trees(prior=0.3, **options):
 
 
 @pytest.fixture(scope="module")
-def client():
-    with (
-        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
-@pytest.fixture(scope="module")
 def parts(client, tmp_path_factory):
     """The sample as a folder of four Parquet files, read by Dask."""
     X, s, _ = draw()

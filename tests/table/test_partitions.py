@@ -25,7 +25,7 @@ from nnpu.table.partitions import fit_to_partitions, partitions_of_files
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")  # dask's own are not ours
 
 N = 8000
@@ -54,15 +54,6 @@ def draw(n=N, seed=0):
 def job(**options):
     model = EnsemblePU(members=["products", "boosted-kl"], n_jobs=1)
     return TablePU(model=model, **options)
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
 
 
 @pytest.fixture(scope="module")

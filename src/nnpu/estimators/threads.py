@@ -19,11 +19,8 @@ __all__ = ["count_jobs", "free_openmp_threads", "in_threads", "one_blas_thread"]
 
 _BLOCK = 1 << 11  # rows of a block: near the size of a cache
 _LEAST = 1 << 8  # rows that are worth a thread
-_LOOKS = (
-    0.0,
-    0.005,
-    0.01,
-)  # seconds before each look for busy processors: one busy moment is not a load
+#: Seconds before each look for busy processors: one busy moment is not a load.
+_LOOKS = (0.0, 0.005, 0.01)
 
 
 def in_threads(function: Callable[[Any], Any], X: Any, n_jobs: int | None) -> list[Any]:

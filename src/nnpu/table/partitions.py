@@ -96,6 +96,10 @@ class Partitions:
     names: list[str]
     how: dict[str, Any] = field(default_factory=dict)
 
+    def to_delayed(self) -> list[Any]:
+        """Return the partitions, as a table of Dask does."""
+        return self.parts
+
 
 class FilePart(NamedTuple):
     """Some row groups of a Parquet file, or another file whole, whose rows are not counted yet."""

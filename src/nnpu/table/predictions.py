@@ -57,9 +57,7 @@ __all__ = [
 #: Rows up to which a file of predictions has a rank: they wait in memory for it.
 MOST_RANKED = 1_000_000
 
-_SHORTEST = (
-    10  # of fewer rows the best guess is all or nothing: it is how many happen to be positive
-)
+_SHORTEST = 10  # rows of a list; of fewer the best guess is all or nothing
 _EVERY = 60.0  # seconds between two lines about a long run
 
 

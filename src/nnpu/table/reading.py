@@ -68,8 +68,8 @@ def is_mixed(table: Any) -> bool:
 
 
 def is_on_dask(table: Any) -> bool:
-    """Return whether a table is one of Dask's, or in partitions already."""
-    return type(table).__module__.startswith(("dask.", "nnpu.table.partitions"))
+    """Return whether a table gives its partitions as tasks, as those of Dask do."""
+    return hasattr(table, "to_delayed")
 
 
 def source_name(table: Any) -> str:

@@ -105,7 +105,7 @@ def repeated_ids(
         there = int((places >= 0).sum())
         if not _FEWEST <= len(values) < there:
             continue
-        by_name, few = is_named_like_an_id(name), len(values) ** 2 >= there
+        by_name, few = is_named_like_an_id(name), _repeat_a_few_times(len(values), there)
         shared = _shared(places, codes)
         if shared >= _SHARED:
             distinct = _distinct_rows(batch) if distinct is None else distinct
@@ -133,8 +133,13 @@ def repeats_like_an_id(name: str, values: int, rows: int) -> bool:
     >>> repeats_like_an_id("customer_id", 300, 1000), repeats_like_an_id("site_id", 5, 1000)
     (True, False)
     """
-    few = values**2 >= rows
-    return is_named_like_an_id(name) and _FEWEST <= values < rows and few
+    there = _FEWEST <= values < rows
+    return there and is_named_like_an_id(name) and _repeat_a_few_times(values, rows)
+
+
+def _repeat_a_few_times(values: int, rows: int) -> bool:
+    """Return whether there are at least as many values as rows of each."""
+    return values**2 >= rows
 
 
 def _has_fractions(cells: Any) -> bool:
